@@ -1,0 +1,54 @@
+# Every entry point of the project. `make` alone lists them.
+
+SCENARIO ?= agent-loop# a name in scenarios/, or the path of a YAML file
+TARGET ?= http://127.0.0.1:8080/v1# whom to load: base URL of an OpenAI-compatible server
+MODEL ?=# the model's name; empty: the server's first or only one
+USERS ?= 4# sessions at the same time
+RUN_TIME ?= 60s# how long new requests are sent: 90s, 5m, 1h
+WORKERS ?= 2# worker processes
+PORT ?= 8089# port of the web page
+RUN ?= latest# run to report: a directory, a run's id, or latest; several are set side by side
+ARGS ?=# further options of Locust (run, web), kvswarm (report), pytest (test) or the benchmark (bench)
+PYTHON ?= $(or $(wildcard .venv/bin/python),python3)# Python 3.11, 3.12 or 3.13 to make .venv with; else python3
+
+BIN := .venv/bin
+LOAD = --target $(TARGET) $(if $(MODEL),--model $(MODEL)) --workers $(WORKERS)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo run web report test lint bench lock clean
+
+help: ## list the targets and the variables
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk 'match($$0, / \?=.*# /) {split($$0, part, / \?= ?|# /); printf "%-9s %s%s\n", part[1], part[3], part[2] ~ /^[^$$]/ ? " (" part[2] ")" : ""}' Makefile
+
+setup: ## make .venv from the lock files; does nothing if it is up to date (the other targets run it first)
+	@$(PYTHON) scripts/set_up.py
+
+demo: setup ## a real llama.cpp server on this machine, with and without prompt caching, under all three kinds of session
+	$(BIN)/kvswarm demo
+
+run: setup ## load TARGET with SCENARIO for RUN_TIME, then print the tables
+	$(BIN)/kvswarm run $(SCENARIO) $(LOAD) --users $(USERS) --run-time $(RUN_TIME) $(ARGS)
+
+web: setup ## the same from Locust's web page on PORT: choose, press Start, watch
+	$(BIN)/kvswarm web --scenario $(SCENARIO) $(LOAD) --port $(PORT) $(ARGS)
+
+report: setup ## print the tables of RUN again
+	$(BIN)/kvswarm report $(RUN) $(ARGS)
+
+test: setup ## all tests, the ones against a real llama.cpp server included
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: setup ## ruff and mypy
+	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy
+
+bench: setup ## how exact the client's times are, and what a stream costs it
+	$(BIN)/python tests/bench/client_accuracy.py $(ARGS)
+
+lock: ## pin the newest packages that pyproject.toml allows (needs uv)
+	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade --quiet --no-header --no-emit-package xllamacpp --output-file requirements.lock
+	uv pip compile pyproject.toml --extra embedded --universal --python-version 3.11 --generate-hashes --quiet --no-annotate | sed -n '/^xllamacpp==/,/[^\\]$$/p' > requirements-embedded.lock
+
+clean: ## remove .venv and all caches in this folder; results/ stays
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache build *.egg-info
+	find . -name __pycache__ -prune -exec rm -rf {} +

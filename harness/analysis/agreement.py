@@ -1,0 +1,76 @@
+"""Whether the engine's counters and its answers to single requests tell the same story, to the token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from harness.analysis.counters import CounterRate
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One number, counted twice; None: one side does not tell."""
+
+    counters: int | None
+    """Delta of the engine's counter."""
+    requests: int | None
+    """Sum over the requests that report it; None if none does."""
+    unknown_requests: int
+    """Requests sent that report nothing."""
+    difference: int | None
+    """counters - requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Counters against rows, over the requests sent between the two scrapes."""
+
+    requests: int
+    cached: Comparison
+    prompt: Comparison
+
+    def sentence(self) -> str:
+        """What a person needs to know of it, in one line."""
+        if self.cached.difference is None and self.prompt.difference is None:
+            return "cannot be compared: the counters or the requests do not tell"
+        if self.cached.difference == 0 and self.prompt.difference == 0:
+            text = "exactly equal"
+        else:
+            text = f"{_words('cached', self.cached)}; {_words('prompt', self.prompt)}"
+        unknown = max(self.cached.unknown_requests, self.prompt.unknown_requests)
+        return f"{text} ({unknown} of {self.requests} requests report no count)" if unknown else text
+
+
+def agreement(requests: pd.DataFrame, counted: CounterRate) -> Agreement:
+    """Compare with all requests sent, of any status: the engine counts a cancelled request's tokens as well.
+
+    Since warmup_end these are the requests of the measured phase; since before, all that were sent after that scrape.
+    """
+    sent = requests[requests["t_send"].notna()]
+    between = sent["t_send"] >= counted.since_ns if counted.since == "before" else sent["phase"] == "measure"
+    sent = sent[between]
+    # A count by our own tokeniser is not the engine's word.
+    prompt_tokens = sent["prompt_tokens"].where(sent["prompt_tokens_source"] != "tokenizer")
+    return Agreement(
+        requests=len(sent),
+        cached=_compare(counted.cached_tokens, sent["cached_tokens"]),
+        prompt=_compare(counted.prompt_tokens, prompt_tokens),
+    )
+
+
+def _compare(counters: int | None, column: pd.Series) -> Comparison:
+    unknown = int(column.isna().sum())
+    requests = int(column.sum()) if unknown < len(column) else None
+    difference = None if counters is None or requests is None else counters - requests
+    return Comparison(counters, requests, unknown, difference)
+
+
+def _words(name: str, compared: Comparison) -> str:
+    if compared.difference is None:
+        return f"{name}: not known"
+    if compared.difference == 0:
+        return f"{name}: equal"
+    more = "more" if compared.difference > 0 else "fewer"
+    return f"{name}: counters {abs(compared.difference):,} tokens {more}"

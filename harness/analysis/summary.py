@@ -1,0 +1,189 @@
+"""A run in numbers: one value for each table of the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from harness.analysis.agreement import Agreement, agreement
+from harness.analysis.counters import CounterRate, of_counters
+from harness.analysis.hit_rate import HitRate, of_requests
+from harness.analysis.latency import Percentiles, percentiles
+from harness.analysis.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Percentiles in ms of the durations of section "times" in docs/results.md."""
+
+    ttft: Percentiles
+    ttft_due: Percentiles
+    tpot: Percentiles
+    e2e: Percentiles
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The measured requests of one kind of session, all or one warmth of them."""
+
+    kind: str
+    scenario: str
+    warmth: str
+    """cold, warm or all."""
+    requests: int
+    failed: int
+    """Neither ok nor cancelled: the end of the test is no fault of the engine."""
+    by_status: dict[str, int]
+    """Number of requests for each status but ok."""
+    times: Times
+    """Of successes only."""
+    times_with_failures: Times | None
+    """With each failure as +inf; None if none failed."""
+    hit_rate: HitRate
+
+
+@dataclass(frozen=True, slots=True)
+class WarmToCold:
+    """Median TTFT of warm turns over that of cold ones; None: one of them is not known."""
+
+    kind: str
+    scenario: str
+    ratio: float | None
+    warm_ttft_ms: float | None
+    cold_ttft_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLengths:
+    """Prompt lengths by plan against those that the engine itself counted."""
+
+    compared: int
+    exact: int
+    largest_difference_tokens: int | None
+    """Of reported - planned, in size; None: nothing to compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """How far the recorded times can be trusted."""
+
+    by_clock: dict[str, int]
+    """Number of requests for each clock."""
+    error_p99_ms: float | None
+    """99th percentile of `stamp_error_ms`."""
+    coalesced_share: float | None
+    """Output chunks that shared a read with others / all output chunks; None: no chunks."""
+    clock_steps: int
+    """Requests during which the clock was set."""
+    late_p99_ms: float | None
+    """99th percentile of `late_ms`, the delay that is the harness's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All that the report shows of one run."""
+
+    run_id: str
+    state: str
+    engine: str
+    model: str
+    target: str
+    """These three as in the rows, several joined by a comma; empty if there are no measured requests."""
+    scenario: str
+    groups: tuple[Group, ...]
+    warm_to_cold: tuple[WarmToCold, ...]
+    hit_rate: HitRate
+    """Of all measured requests."""
+    counters: CounterRate
+    agreement: Agreement
+    planned_lengths: PlannedLengths
+    stamps: Stamps
+    problems: tuple[str, ...]
+
+
+def summarise(run: Run) -> Summary:
+    """All numbers are of the measured phase alone."""
+    measured = run.measured
+    groups: list[Group] = []
+    ratios: list[WarmToCold] = []
+    for (kind, scenario), rows in measured.groupby(["kind", "scenario"]):
+        by_warmth = {warmth: rows[rows["warmth"] == warmth] for warmth in ("cold", "warm")}
+        named = [(name, some) for name, some in (*by_warmth.items(), ("all", rows)) if len(some)]
+        of_kind = {warmth: _group(str(kind), str(scenario), warmth, some) for warmth, some in named}
+        groups.extend(of_kind.values())
+        ratios.append(_warm_to_cold(str(kind), str(scenario), of_kind))
+    counted = of_counters(run.server_metrics, run.manifest.hit_counters)
+    return Summary(
+        run_id=run.manifest.run_id,
+        state=run.manifest.state,
+        engine=_joined(measured["engine"]),
+        model=_joined(measured["model"]),
+        target=_joined(measured["target"]),
+        scenario=run.manifest.scenario_name,
+        groups=tuple(groups),
+        warm_to_cold=tuple(ratios),
+        hit_rate=of_requests(measured),
+        counters=counted,
+        agreement=agreement(run.requests, counted),
+        planned_lengths=_planned_lengths(measured),
+        stamps=_stamps(measured),
+        problems=run.problems,
+    )
+
+
+def _joined(values: pd.Series) -> str:
+    return ", ".join(sorted(values.unique()))
+
+
+def _group(kind: str, scenario: str, warmth: str, rows: pd.DataFrame) -> Group:
+    ok = rows[rows["status"] == "ok"]
+    by_status = {str(status): int(n) for status, n in rows["status"].value_counts().sort_index().items()}
+    by_status.pop("ok", None)
+    failed = sum(by_status.values()) - by_status.get("cancelled", 0)
+    return Group(
+        kind=kind,
+        scenario=scenario,
+        warmth=warmth,
+        requests=len(rows),
+        failed=failed,
+        by_status=by_status,
+        times=_times(ok, 0),
+        times_with_failures=_times(ok, failed) if failed else None,
+        hit_rate=of_requests(rows),
+    )
+
+
+def _times(ok: pd.DataFrame, failures: int) -> Times:
+    return Times(
+        ttft=percentiles(ok["ttft_ms"], failures),
+        ttft_due=percentiles(ok["ttft_due_ms"], failures),
+        tpot=percentiles(ok["tpot_ms"], failures),
+        e2e=percentiles(ok["e2e_ms"], failures),
+    )
+
+
+def _warm_to_cold(kind: str, scenario: str, groups: dict[str, Group]) -> WarmToCold:
+    warm, cold = (groups[name].times.ttft.p50 if name in groups else None for name in ("warm", "cold"))
+    return WarmToCold(kind, scenario, warm / cold if warm is not None and cold else None, warm, cold)
+
+
+def _planned_lengths(rows: pd.DataFrame) -> PlannedLengths:
+    by_engine = rows[rows["prompt_tokens_source"] != "tokenizer"]
+    difference = (by_engine["prompt_tokens"] - by_engine["planned_prompt_tokens"]).dropna().abs()
+    return PlannedLengths(
+        compared=len(difference),
+        exact=int((difference == 0).sum()),
+        largest_difference_tokens=int(difference.max()) if len(difference) else None,
+    )
+
+
+def _stamps(rows: pd.DataFrame) -> Stamps:
+    chunks = int(rows["chunks"].sum())
+    return Stamps(
+        by_clock={str(clock): int(n) for clock, n in rows["clock"].value_counts().sort_index().items()},
+        error_p99_ms=percentiles(rows["stamp_error_ms"]).p99,
+        coalesced_share=int(rows["coalesced"].sum()) / chunks if chunks else None,
+        clock_steps=int(rows["clock_stepped"].sum()),
+        late_p99_ms=percentiles(rows["late_ms"]).p99,
+    )

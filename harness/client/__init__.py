@@ -1,0 +1,5 @@
+"""How a request is sent and timed: one HTTP exchange over a kept-alive connection, stamped by the kernel.
+
+`timed.TimedClient` is the front door and `reply.Reply` what comes out of it. `stamps`, `framing`, `sse` and `reply` are
+pure; `channel`, `tls`, `opening` and `connection` deal with sockets on gevent's event loop.
+"""

@@ -1,0 +1,1 @@
+"""What the engines say of themselves: their metrics pages, scraped through the run."""

@@ -1,0 +1,71 @@
+"""`kvswarm demo`: a real llama.cpp server, all three kinds of session, prompt caching on and off, in one table."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.analysis import Run, load
+from harness.analysis.report import render
+from harness.analysis.summary import Summary, summarise
+from harness.embedded.options import LlamaCppOptions
+from harness.embedded.server import running_server
+from harness.errors import KvswarmError
+from harness.launch import Swarm, run_headless
+
+SCENARIOS = ("demo-agent-loop", "demo-long-document", "demo-multi-round")
+USERS, WORKERS = 4, 2
+
+
+def demonstrate(results: str, seconds: int) -> int:
+    """Run the six runs, print their tables, and check what they show. Returns the exit code."""
+    console = Console()
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    runs: dict[str, list[Run]] = {scenario: [] for scenario in SCENARIOS}
+    for caching in (True, False):
+        word = "on" if caching else "off"
+        console.rule(f"llama.cpp's server, prompt caching {word}")
+        with running_server(LlamaCppOptions(cache_prompt=caching)) as server:
+            for scenario in SCENARIOS:
+                print(f"{scenario}: {USERS} users, {WORKERS} workers, {seconds} s against {server.url}", flush=True)
+                run_id = f"{stamp}-{scenario}-cache-{word}"
+                swarm = Swarm(scenario, server.url, "", WORKERS, USERS, f"{seconds}s", results)
+                code = run_headless(swarm, run_id)
+                if code:
+                    raise KvswarmError(f"the run {run_id} ended with exit code {code}; the lines above say why.")
+                runs[scenario].append(load(run_id, results))
+    failures: list[str] = []
+    for scenario, pair in runs.items():
+        console.rule(scenario)
+        render(pair, console)
+        failures += what_is_wrong(scenario, *map(summarise, pair))
+    for sentence in failures:
+        sys.stderr.write(f"kvswarm: {sentence}\n")
+    print(f"The runs are in {Path(results) / stamp}-*. Next: kvswarm report RUN prints a run again, docs/results.md explains the")
+    print("numbers, and make run SCENARIO=agent-loop TARGET=http://... does the same against your own server.")
+    return 1 if failures else 0
+
+
+def what_is_wrong(scenario: str, on: Summary, off: Summary) -> Iterator[str]:
+    """A sentence for each thing that a working engine, cache and client would not show."""
+    for word, summary in (("on", on), ("off", off)):
+        failed = sum(group.failed for group in summary.groups if group.warmth == "all")
+        if not summary.groups:
+            yield f"{scenario}, caching {word}: no request was measured"
+        if failed:
+            yield f"{scenario}, caching {word}: {failed} requests failed"
+        if summary.agreement.cached.difference != 0 or summary.agreement.prompt.difference != 0:
+            yield f"{scenario}, caching {word}: rows and counters do not agree: {summary.agreement.sentence()}"
+        if summary.planned_lengths.exact != summary.planned_lengths.compared:
+            yield f"{scenario}, caching {word}: prompts have other lengths than planned"
+    if not on.hit_rate.cached_tokens:
+        yield f"{scenario}: caching is on but nothing was reused"
+    if off.hit_rate.cached_some or off.hit_rate.cached_unknown:
+        yield f"{scenario}: caching is off but not every request reports 0 cached tokens"
+    ratios = [summary.warm_to_cold[0].ratio for summary in (on, off) if summary.warm_to_cold]
+    if len(ratios) == 2 and ratios[0] is not None and ratios[1] is not None and ratios[0] >= ratios[1]:
+        yield f"{scenario}: warm requests do not gain from caching: TTFT {ratios[0]:.2f} of cold ones, without it {ratios[1]:.2f}"

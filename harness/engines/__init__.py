@@ -1,0 +1,1 @@
+"""Who answers: one module per engine, behind the protocol of `harness.engines.base`."""

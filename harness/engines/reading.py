@@ -1,0 +1,94 @@
+"""What one JSON object of a response says, in the dialects of vLLM, SGLang, llama.cpp and mlx-lm.
+
+All of them speak OpenAI's chat and completions format, streamed (`delta`, `text`) and plain (`message`, `text`), and
+each adds or leaves out some fields. One reader understands them all, so it reads servers that nobody has met, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.engines.base import Event, Timings, Usage
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def read_event(body: Mapping[str, Any]) -> Event:
+    """Read a stream event or a whole plain body. Of several choices the first counts: the harness asks for one."""
+    text, is_output, token_ids, finish_reason = "", False, None, None
+    choices = body.get("choices")
+    if choices and isinstance(choices, list) and isinstance(choices[0], dict):
+        choice = choices[0]
+        # Completions have their text in the choice itself, chats one level down.
+        part = choice.get("delta") or choice.get("message") or choice
+        content = part.get("content") or choice.get("text")
+        if isinstance(content, str):
+            text = content
+        token_ids = choice.get("token_ids")
+        is_output = bool(
+            text or token_ids or part.get("reasoning_content") or part.get("reasoning") or part.get("tool_calls")
+        )
+        finish_reason = choice.get("finish_reason")
+    return Event(
+        text=text,
+        is_output=is_output,
+        tokens=len(token_ids) if token_ids else None,
+        finish_reason=finish_reason,
+        usage=_usage(body) if "usage" in body or "timings" in body else None,
+        timings=_timings(body) if "timings" in body or "metrics" in body else None,
+        error=_error(body) if "error" in body or "object" in body else None,
+    )
+
+
+def _usage(body: Mapping[str, Any]) -> Usage | None:
+    """Counts of `usage`; what it leaves out is in llama.cpp's `timings`, where cache_n + prompt_n is the prompt."""
+    usage = _mapping(body.get("usage"))
+    timings = _mapping(body.get("timings"))
+    cached = _mapping(usage.get("prompt_tokens_details")).get("cached_tokens")
+    if cached is None:
+        cached = timings.get("cache_n")
+    prompt = usage.get("prompt_tokens")
+    if prompt is None and "cache_n" in timings and "prompt_n" in timings:
+        prompt = timings["cache_n"] + timings["prompt_n"]
+    output = usage.get("completion_tokens")
+    if output is None:
+        output = timings.get("predicted_n")
+    if prompt is None and output is None and cached is None:
+        return None
+    return Usage(prompt_tokens=prompt, output_tokens=output, cached_tokens=cached)
+
+
+def _timings(body: Mapping[str, Any]) -> Timings | None:
+    """llama.cpp's `timings`, or vLLM's `metrics` (--enable-per-request-metrics).
+
+    vLLM counts its time to first token from when the request was scheduled, so it is the prefill without the queue, and
+    its generation time from the first output token to the last.
+    """
+    timings = _mapping(body.get("timings"))
+    if timings:
+        return Timings(prefill_ms=timings.get("prompt_ms"), decode_ms=timings.get("predicted_ms"))
+    metrics = _mapping(body.get("metrics"))
+    if metrics:
+        return Timings(
+            queue_ms=metrics.get("queue_time_ms"),
+            prefill_ms=metrics.get("time_to_first_token_ms"),
+            decode_ms=metrics.get("generation_time_ms"),
+        )
+    return None
+
+
+def _error(body: Mapping[str, Any]) -> str | None:
+    """The message of {"error": {"message": ...}}, {"object": "error", "message": ...} or {"error": "..."}."""
+    error = body.get("error")
+    if error is None:
+        if body.get("object") != "error":
+            return None
+        error = body
+    if isinstance(error, dict):
+        error = error.get("message") or error
+    return str(error)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else _NOTHING

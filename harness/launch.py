@@ -1,0 +1,97 @@
+"""Starts Locust in a process of its own, with the options of a kvswarm command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import InputError
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Swarm:
+    """What to run: workers is the number of worker processes; 0 means that one process does everything."""
+
+    scenario: str
+    target: str
+    model: str = ""
+    workers: int = 2
+    users: int | None = None
+    run_time: str = ""
+    results: str = "results"
+    extra: tuple[str, ...] = ()
+    """Further options, passed to Locust as they are."""
+
+    def arguments(self) -> list[str]:
+        """Locust's command line, without headless or web options."""
+        command = [sys.executable, "-m", "locust", "-f", str(locustfile()), "--scenario", self.scenario]
+        for flag, value in (("--target", self.target), ("--model", self.model), ("--run-time", self.run_time)):
+            if value:
+                command += [flag, value]
+        command += ["--results", self.results]
+        if self.users is not None:
+            command += ["--users", str(self.users)]
+        if self.workers > 0:
+            port = str(free_port())
+            command += ["--processes", str(self.workers), "--master-bind-host", LOOPBACK]
+            command += ["--master-host", LOOPBACK, "--master-bind-port", port, "--master-port", port]
+        return command
+
+
+def locustfile() -> Path:
+    """`locustfiles/swarm.py` of this directory, else of the checkout that this package lies in."""
+    for folder in (Path.cwd(), Path(__file__).parents[1]):
+        path = folder / "locustfiles" / "swarm.py"
+        if path.is_file():
+            return path
+    raise InputError("There is no locustfiles/swarm.py here; run kvswarm in a checkout of the project.")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def new_run_id(scenario: str) -> str:
+    """Name of a run's directory: time of the start and scenario."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{Path(scenario).stem}"
+
+
+def run_headless(swarm: Swarm, run_id: str) -> int:
+    """Run to the end, with kvswarm's own progress lines in place of Locust's tables; returns the exit code."""
+    spawn_rate = min(swarm.users or 1, 100)  # Locust warns above 100 a second
+    quiet = ["--only-summary", "--loglevel", "WARNING"]
+    return wait_for(
+        [*swarm.arguments(), "--headless", "--run-id", run_id, "--spawn-rate", str(spawn_rate), *quiet, *swarm.extra]
+    )
+
+
+def run_web(swarm: Swarm, port: int) -> int:
+    """Serve Locust's page on loopback until Ctrl-C."""
+    return wait_for([*swarm.arguments(), "--web-host", LOOPBACK, "--web-port", str(port), *swarm.extra])
+
+
+def wait_for(command: Sequence[str]) -> int:
+    """Run `command`; Ctrl-C reaches it through the terminal's process group, SIGTERM is passed on."""
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+
+    def forward(number: int, _: object) -> None:
+        process.send_signal(number)
+
+    before = {number: signal.signal(number, handler) for number, handler in ((signal.SIGTERM, forward), (signal.SIGINT, signal.SIG_IGN))}
+    try:
+        return process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

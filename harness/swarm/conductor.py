@@ -1,0 +1,247 @@
+"""The master's part of one run: plan, metrics, watch over the workers, drain, manifest, exit code."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from typing import Any
+
+import gevent
+from gevent.event import Event
+from locust.runners import STATE_MISSING, LocalRunner
+
+from harness.collector.sampler import Collector
+from harness.errors import IncompleteRun, InputError
+from harness.record.manifest import Phase
+from harness.record.run_directory import RunDirectory, create
+from harness.record.schema import SERVER_METRICS
+from harness.record.writer import PartWriter
+from harness.swarm.manifest import finish_manifest, first_manifest
+from harness.swarm.plan import Drained, Plan
+from harness.swarm.prepare import Preparation, results_base
+from harness.swarm.warm_up import warm_up
+
+logger = logging.getLogger(__name__)
+
+PLAN, DRAIN, DRAINED = "kvswarm-plan", "kvswarm-drain", "kvswarm-drained"
+"""The three messages of a run: master to worker, master to worker, worker to master."""
+
+ACK_GRACE_S = 20.0
+"""How long after the drain timeout the master still waits for a worker's word."""
+PROGRESS_EVERY_S = 5.0
+
+
+class Conductor:
+    """One run, from a `Preparation` to a complete or incomplete record."""
+
+    def __init__(self, preparation: Preparation, runner: Any) -> None:
+        """Makes the run's directory and warms the target up. Raises InputError if either cannot be done."""
+        self.preparation = preparation
+        self.started = False
+        self._runner = runner
+        self._directory: RunDirectory = create(results_base(preparation.options), preparation.run_id)
+        self._manifest = first_manifest(preparation)
+        self._directory.write_manifest(self._manifest)
+        self._metrics = PartWriter(
+            self._directory.url, "server_metrics/part", SERVER_METRICS, in_thread=gevent.get_hub().threadpool.apply
+        )
+        self._collector = Collector(preparation.target, sink=self._keep_samples)
+        self._parts: list[tuple[str, int]] = []
+        self._planned: dict[str, int] = {}
+        self._drained: dict[str, Drained] = {}
+        self._lost: set[str] = set()
+        self._problems: list[str] = []
+        self._ending = False
+        self._ended = Event()
+        self._exit_code = 0
+        self._monitor: gevent.Greenlet | None = None
+        self._before_load()
+
+    def _keep_samples(self, rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            self._metrics.add({"run_id": self.preparation.run_id, **row})
+
+    def _before_load(self) -> None:
+        self._collector.scrape_now("before")
+        if self._collector.reason:
+            logger.warning("kvswarm: %s", self._collector.reason)
+        began = time.time_ns()
+        try:
+            self._parts += warm_up(self.preparation, self._directory.url)
+        except InputError as error:
+            self._problems.append(str(error))
+            self.end("warm-up failed")
+            raise
+        self._collector.settle("warmup_end", self.preparation.engine.is_idle)
+        self._phase("warmup", began)
+
+    def _phase(self, name: str, began_ns: int) -> None:
+        self._manifest.phases.append(Phase(phase=name, start_ns=began_ns, end_ns=time.time_ns()))
+
+    # --- the load ------------------------------------------------------------------------------
+
+    def start(self, show_progress: bool) -> None:
+        """Send every ready worker its plan; Locust sends them their users next."""
+        self.started = True
+        self._began_ns = time.time_ns()
+        if isinstance(self._runner, LocalRunner):
+            ids = [self._runner.client_id]
+        else:
+            ids = sorted((node.id for node in self._runner.clients.ready), key=self._runner.get_worker_index)
+        for number, client_id in enumerate(ids):
+            self._planned[client_id] = number
+        for number, client_id in enumerate(ids):
+            self._send(PLAN, self._plan(number, len(ids)).to_message(), client_id)
+        self._collector.start()
+        self._monitor = gevent.spawn(self._watch, show_progress)
+
+    def _plan(self, number: int, workers: int) -> Plan:
+        made = self.preparation
+        return Plan(
+            run_id=made.run_id,
+            folder=self._directory.url,
+            scenario=made.scenario.to_json(),
+            nonce=made.nonce,
+            target=made.target.model_dump(mode="json"),
+            engine=made.identity.engine,
+            model=made.identity.model,
+            lexicon=made.lexicon.to_json(),
+            worker=number,
+            workers=workers,
+            drain_timeout_s=made.options.drain_timeout_s,
+        )
+
+    def _send(self, kind: str, data: dict[str, Any], client_id: str) -> None:
+        self._runner.send_message(kind, data, client_id)
+
+    def _watch(self, show_progress: bool) -> None:
+        """Notice workers that die or come late; say every few seconds how the run goes."""
+        next_word = time.monotonic() + PROGRESS_EVERY_S
+        while True:
+            gevent.sleep(1.0)
+            self._notice_lost_workers()
+            if show_progress and time.monotonic() >= next_word:
+                next_word += PROGRESS_EVERY_S
+                self._say_progress()
+
+    def _notice_lost_workers(self) -> None:
+        if isinstance(self._runner, LocalRunner):
+            return
+        for client_id, number in self._planned.items():
+            node = self._runner.clients.get(client_id)
+            gone = node is None or node.state == STATE_MISSING
+            if gone and client_id not in self._drained and client_id not in self._lost:
+                self._lost.add(client_id)
+                self._problems.append(f"worker {number} was lost during the run; its last rows are missing")
+                logger.error("kvswarm: worker %d was lost; the run will be marked incomplete", number)
+        late = {node.id for node in self._runner.clients.all} - set(self._planned)
+        if late and not self._ending:
+            problem = "a worker joined during the run and was given users without a part in it: less load than asked"
+            if problem not in self._problems:
+                self._problems.append(problem)
+
+    def _say_progress(self) -> None:
+        total = self._runner.stats.total
+        seconds = (time.time_ns() - self._began_ns) / 1e9
+        print(
+            f"  {seconds:5.0f} s  {self._runner.user_count} users  {total.num_requests} requests  "
+            f"{total.num_failures} failed  {total.current_rps:.1f}/s  E2E median {total.median_response_time or 0:.0f} ms",
+            flush=True,
+        )
+
+    # --- the end -------------------------------------------------------------------------------
+
+    def on_drained(self, client_id: str, drained: Drained) -> None:
+        if drained.run_id != self.preparation.run_id:
+            return
+        # In one process Locust names the sender "local".
+        known = client_id if client_id in self._planned else next(iter(self._planned))
+        self._drained[known] = drained
+        if drained.reason == "failed" and not self._ending:
+            gevent.spawn(self._runner.stop)
+
+    def end(self, stopped_by: str) -> int:
+        """Drain, take the last scrape, write the manifest. Returns the exit code that the run asks for.
+
+        Only the first call does so; another one, made by a second Ctrl-C, cancels what is in flight and waits for the first.
+        """
+        if self._ending:
+            if not self._ended.is_set():
+                self._cut_short()
+                self._ended.wait()
+            return self._exit_code
+        self._ending = True
+        drain_ns = time.time_ns()
+        self._collect_workers()
+        if self._monitor is not None:
+            self._monitor.kill()
+        self._collector.stop()
+        self._collector.settle("after", self.preparation.engine.is_idle)
+        if self.started:
+            self._phase_of_load(drain_ns)
+        self._metrics.flush()
+        self._finish(stopped_by)
+        self._ended.set()
+        return self._exit_code
+
+    def _phase_of_load(self, drain_ns: int) -> None:
+        self._manifest.phases.append(Phase(phase="measure", start_ns=self._began_ns, end_ns=drain_ns))
+        self._phase("drain", drain_ns)
+
+    def _collect_workers(self) -> None:
+        """Ask every worker for its rows and wait; a KeyboardInterrupt meanwhile cancels what is in flight."""
+        run = {"run_id": self.preparation.run_id, "cut_short": False}
+        for client_id in self._planned:
+            if client_id not in self._drained:
+                gevent.spawn(self._send, DRAIN, run, client_id)
+        deadline = time.monotonic() + self.preparation.options.drain_timeout_s + ACK_GRACE_S
+        while True:
+            try:
+                self._notice_lost_workers()
+                missing = [i for i in self._planned if i not in self._drained and i not in self._lost]
+                if not missing:
+                    return
+                if time.monotonic() > deadline:
+                    break
+                gevent.sleep(0.05)
+            except KeyboardInterrupt:
+                self._cut_short()
+        for client_id in missing:
+            self._problems.append(f"worker {self._planned[client_id]} did not answer at the end; its rows are not counted")
+
+    def _cut_short(self) -> None:
+        for client_id in self._planned:
+            if client_id not in self._drained:
+                self._send(DRAIN, {"run_id": self.preparation.run_id, "cut_short": True}, client_id)
+
+    def _finish(self, stopped_by: str) -> None:
+        drained = sorted(self._drained.values(), key=lambda word: word.worker)
+        if self.started and not self._planned:
+            self._problems.append("no worker was connected when the run started")
+        for word in drained:
+            if word.problem:
+                self._problems.append(f"worker {word.worker}: {word.problem}")
+            if word.reason == "signal" and stopped_by != "signal":
+                self._problems.append(f"worker {word.worker} was stopped by a signal before the run ended")
+        for word in drained:
+            self._parts += [(str(name), int(rows)) for name, rows in word.parts]
+        workers = {client_id: self._drained.get(client_id) for client_id in self._planned}
+        finish_manifest(self._manifest, stopped_by, self._parts, self._metrics.parts, workers, self._problems)
+        self._directory.write_manifest(self._manifest)
+        if self._problems:
+            self._exit_code = IncompleteRun.exit_code
+        elif any(word.failed > word.cancelled for word in drained):
+            options = self._runner.environment.parsed_options
+            self._exit_code = options.exit_code_on_error
+        if self.started:
+            self._say_end(sum(word.rows for word in drained))
+
+    def _say_end(self, rows: int) -> None:
+        for problem in self._problems:
+            sys.stderr.write(f"kvswarm: {problem}\n")
+        print(
+            f"kvswarm: {rows} requests recorded in {self._directory.url}; "
+            f"see the tables with: kvswarm report {self._directory.url}",
+            flush=True,
+        )

@@ -1,0 +1,147 @@
+"""Hooks kvswarm into Locust: options, the page's Start button, the messages of a run, signals."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from argparse import Namespace
+from typing import Any
+
+import gevent
+from locust import events
+from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner, WorkerRunner
+
+from harness.errors import InputError, KvswarmError
+from harness.swarm import webpage
+from harness.swarm.conductor import DRAIN, DRAINED, PLAN, Conductor
+from harness.swarm.options import RunOptions, add_arguments
+from harness.swarm.plan import Drained, Plan
+from harness.swarm.prepare import prepare
+from harness.swarm.user import SessionUser
+from harness.swarm.worker import WorkerRun
+
+logger = logging.getLogger(__name__)
+
+
+_installed = False
+
+
+def install(scenario: str) -> None:
+    """Call once from a locustfile; `scenario` is the default of --scenario. Later calls change nothing."""
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    events.init_command_line_parser.add_listener(lambda parser, **_: add_arguments(parser, scenario))
+    events.init.add_listener(_on_init)
+
+
+def _on_init(environment: Any, runner: Any, web_ui: Any, **_: Any) -> None:
+    # Python's own handler would raise KeyboardInterrupt inside whatever greenlet runs, in the middle of a read.
+    hub = gevent.get_hub()
+    gevent.signal_handler(signal.SIGINT, hub.handle_system_error, KeyboardInterrupt, KeyboardInterrupt())
+    if isinstance(runner, (WorkerRunner, LocalRunner)):
+        WorkerSide(environment, runner)
+    if not isinstance(runner, WorkerRunner):
+        MasterSide(environment, runner, web_ui)
+
+
+class WorkerSide:
+    """Listens for plan and drain; one instance in each process that has users."""
+
+    def __init__(self, environment: Any, runner: Any) -> None:
+        self._environment = environment
+        self._runner = runner
+        runner.register_message(PLAN, self._on_plan)
+        runner.register_message(DRAIN, self._on_drain, concurrent=True)
+        # Registered here, after Locust's own, so that it runs before them: `quitting` goes through its list backwards.
+        environment.events.quitting.add_listener(self._on_quitting)
+
+    def _on_plan(self, msg: Any, **_: Any) -> None:
+        plan = Plan.from_message(msg.data)
+        try:
+            SessionUser.run_of_this_worker = WorkerRun(plan, self._environment.events.request.fire)
+        except (KvswarmError, OSError) as error:
+            SessionUser.run_of_this_worker = None
+            logger.error("kvswarm: this worker has no part in the run: %s", error)
+            nothing = Drained(plan.run_id, plan.worker, "failed", [], 0, 0, 0, 0.0, 0.0, str(error))
+            self._runner.send_message(DRAINED, nothing.to_message())
+
+    def _on_drain(self, msg: Any, **_: Any) -> None:
+        run = SessionUser.run_of_this_worker
+        if run is None or run.plan.run_id != msg.data["run_id"]:
+            return
+        if msg.data["cut_short"]:
+            run.cut_drain_short()
+        else:
+            self._runner.send_message(DRAINED, run.drain("drain").to_message())
+
+    def _on_quitting(self, **_: Any) -> None:
+        """This process was told to stop by a signal: bring the rows home first."""
+        run = SessionUser.run_of_this_worker
+        if run is not None and not run.closed() and not isinstance(self._runner, LocalRunner):
+            self._runner.send_message(DRAINED, run.drain("signal").to_message())
+
+
+class MasterSide:
+    """Prepares runs and follows Locust's events; one instance, in the master or the one local process."""
+
+    def __init__(self, environment: Any, runner: Any, web_ui: Any) -> None:
+        self._environment = environment
+        self._runner = runner
+        self._headless = web_ui is None
+        self._conductor: Conductor | None = None
+        self._interrupted = False
+        runner.register_message(DRAINED, self._on_drained)
+        environment.events.test_start.add_listener(self._on_test_start)
+        environment.events.test_stopping.add_listener(self._on_test_stopping)
+        environment.events.quitting.add_listener(self._on_quitting)
+        options = environment.parsed_options
+        if web_ui is not None:
+            webpage.attach(web_ui, self.make_ready)
+            webpage.check_port(options.web_host, options.web_port)
+        if self._headless or options.autostart:
+            try:
+                self.make_ready(options)
+            except KvswarmError as error:
+                sys.stderr.write(f"kvswarm: {error}\n")
+                runner.quit()
+                sys.exit(error.exit_code)
+
+    def make_ready(self, given: Namespace) -> None:
+        """Prepare a run from options as given. Raises InputError. Does nothing while a run is on (users are edited)."""
+        if self._runner.state in (STATE_RUNNING, STATE_SPAWNING):
+            return
+        if self._conductor is not None and not self._conductor.started:
+            self._conductor.end("never started")
+        options = Namespace(**{**vars(given), "target": given.target or self._environment.host or ""})
+        self._conductor = Conductor(prepare(RunOptions.from_namespace(options)), self._runner)
+        self._environment.host = self._conductor.preparation.target.url
+
+    def _on_test_start(self, **_: Any) -> None:
+        try:
+            if self._conductor is None or self._conductor.started:
+                self.make_ready(self._environment.parsed_options)
+        except InputError as error:  # a start that did not come through the form, such as the key "w"
+            logger.error("kvswarm: %s", error)
+            self._environment.process_exit_code = error.exit_code
+            gevent.spawn(self._runner.quit if self._headless else self._runner.stop)
+            return
+        assert self._conductor is not None
+        self._conductor.start(show_progress=self._headless)
+
+    def _on_drained(self, msg: Any, **_: Any) -> None:
+        if self._conductor is not None:
+            self._conductor.on_drained(msg.node_id, Drained.from_message(msg.data))
+
+    def _on_test_stopping(self, **_: Any) -> None:
+        self._end("run-time" if self._headless else "stop")
+
+    def _on_quitting(self, **_: Any) -> None:
+        """Ctrl-C and SIGTERM come here before Locust tears the runner down; so does the regular end, when all is done."""
+        self._end("signal")
+
+    def _end(self, stopped_by: str) -> None:
+        if self._conductor is not None:
+            self._environment.process_exit_code = self._conductor.end(stopped_by)

@@ -1,0 +1,103 @@
+"""The options of a run: what the command line and the web form offer, and the one place that validates them."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import InputError
+from harness.workload.scenario import scenario_names
+
+COLD_STARTS = ("nonce", "reset", "none")
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def scenarios_folder() -> Path:
+    """`scenarios/` of the directory that Locust was started in, else that of the checkout this package lies in."""
+    here = Path("scenarios")
+    return here if here.is_dir() else Path(__file__).parents[2] / "scenarios"
+
+
+def add_arguments(parser: ArgumentParser, scenario: str) -> None:
+    """Add kvswarm's options to Locust's parser; `scenario` is the default one.
+
+    Locust calls this on every load of its page, so it has no side effects. Values must be plain (str, int, float, bool):
+    Locust sends them to the workers with msgpack, and the form returns them in the type of their default.
+    """
+    names = scenario_names(scenarios_folder())
+    add: Any = parser.add_argument  # Locust's parser takes extra keywords (include_in_web_ui, ...)
+    add(
+        "--scenario", default=scenario, metavar="NAME|FILE", env_var="KVSWARM_SCENARIO",
+        help=f"what to send: {', '.join(names)}, or the path of a YAML file",
+    )  # fmt: skip
+    add(
+        "--target", default="", metavar="URL|NAME|FILE", env_var="KVSWARM_TARGET",
+        help="whom to send it to: an OpenAI base URL such as http://127.0.0.1:8000/v1, or a file in scenarios/targets",
+    )  # fmt: skip
+    add(
+        "--model", default="", env_var="KVSWARM_MODEL",
+        help="model name to ask for; empty: the server's only or first one",
+    )  # fmt: skip
+    add(
+        "--cold-start", default="nonce", choices=list(COLD_STARTS),
+        help="how the run begins cold: nonce (texts that no earlier run sent), reset (empty the server's cache), none",
+    )  # fmt: skip
+    add(
+        "--warm-up-requests", type=int, default=2,
+        help="unrelated requests sent one by one before the measured ones",
+    )  # fmt: skip
+    add(
+        "--drain-timeout", type=float, default=60.0, metavar="SECONDS",
+        help="how long requests in flight may go on when the run is stopped",
+    )  # fmt: skip
+    add("--results", default="results", metavar="DIR|URL", include_in_web_ui=False, help="where runs are written")
+    add("--run-id", default="", include_in_web_ui=False, help="name of the run's directory; empty: time and scenario")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options as given, each of the right type; whether scenario and target exist shows when they are opened."""
+
+    scenario: str
+    target: str
+    model: str
+    cold_start: str
+    warm_up_requests: int
+    drain_timeout_s: float
+    results: str
+    run_id: str
+
+    @classmethod
+    def from_namespace(cls, given: Namespace) -> RunOptions:
+        """Raises InputError for a value that the command line or the form let through."""
+        if not given.target.strip():
+            raise InputError(
+                "No target: say whom to load, such as --target http://127.0.0.1:8000/v1 (in the form: Custom parameters, Target)."
+            )
+        if given.cold_start not in COLD_STARTS:
+            raise InputError(f"cold-start is {given.cold_start!r}; it must be one of {', '.join(COLD_STARTS)}.")
+        if given.run_id and not RUN_ID.fullmatch(given.run_id):
+            raise InputError(f"run-id is {given.run_id!r}; use letters, digits, dot, dash and underscore only.")
+        return cls(
+            scenario=given.scenario.strip(),
+            target=given.target.strip(),
+            model=given.model.strip(),
+            cold_start=given.cold_start,
+            warm_up_requests=int(_number("warm-up-requests", given.warm_up_requests, upper=1000)),
+            drain_timeout_s=_number("drain-timeout", given.drain_timeout, upper=86400),
+            results=given.results,
+            run_id=given.run_id,
+        )
+
+
+def _number(name: str, value: Any, upper: float) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = -1.0
+    if not 0 <= number <= upper:
+        raise InputError(f"{name} is {value!r}; it must be a number from 0 to {upper:g}.")
+    return number

@@ -1,0 +1,62 @@
+"""The small message by which the master tells each worker what to send; everything else follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Plain values only: Locust packs it with msgpack."""
+
+    run_id: str
+    folder: str
+    """The run's directory, as a path or a pyarrow.fs URL."""
+    scenario: str
+    """The scenario as JSON."""
+    nonce: str
+    """Mixed into every content id, so that no earlier run sent these texts; empty: texts of the seed alone."""
+    target: dict[str, Any]
+    """The target without secrets; a worker reads the API key from its own environment."""
+    engine: str
+    model: str
+    lexicon: dict[str, Any]
+    worker: int
+    """This worker's number, 0 to workers - 1: it plays sessions worker, worker + workers, worker + 2 workers, ..."""
+    workers: int
+    drain_timeout_s: float
+
+    def to_message(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_message(cls, message: dict[str, Any]) -> Plan:
+        return cls(**message)
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What a worker says when its last request has ended and its last part is written."""
+
+    run_id: str
+    worker: int
+    reason: str
+    """drain (the master asked) or signal (the worker itself was told to stop)."""
+    parts: list[list[Any]]
+    """[file name, rows] of each part written."""
+    rows: int
+    failed: int
+    cancelled: int
+    cpu_s: float
+    """CPU time of the worker's process from plan to drain."""
+    wall_s: float
+    problem: str
+    """Why rows could not be written; empty if all were."""
+
+    def to_message(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_message(cls, message: dict[str, Any]) -> Drained:
+        return cls(**message)

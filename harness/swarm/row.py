@@ -1,0 +1,94 @@
+"""One row of the request table, put together from the plan of a turn and what came back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harness.client.reply import Reply
+from harness.workload.session import Session, Turn
+
+if TYPE_CHECKING:
+    from harness.swarm.player import Labels
+
+
+def warmth(turn: Turn) -> str:
+    """cold: the first turn of its session; warm: a later one, most of whose prompt this session sent before."""
+    return "cold" if turn.index == 0 else "warm"
+
+
+def request_row(
+    labels: Labels,
+    user: int,
+    session: Session,
+    turn: Turn,
+    request_id: str,
+    due_ns: int,
+    path: list[tuple[int, int]],
+    reply: Reply,
+) -> dict[str, Any]:
+    """All columns of `harness.record.schema.REQUESTS`; what is not known is None.
+
+    In a closed loop a turn is due when the one before has ended, so nothing is blocked and all lag is the harness's own.
+    """
+    lag_ms = None if reply.t_send is None or reply.clock_stepped else (reply.t_send - due_ns) / 1e6
+    ttft_due_ms = None if reply.t_first is None or reply.clock_stepped else (reply.t_first - due_ns) / 1e6
+    return {
+        "run_id": labels.run_id,
+        "target": labels.target,
+        "engine": labels.engine,
+        "model": labels.model,
+        "scenario": labels.scenario,
+        "kind": labels.kind,
+        "phase": labels.phase,
+        "worker": labels.worker,
+        "user": user,
+        "session": session.number,
+        "turn": turn.index,
+        "warmth": warmth(turn),
+        "request_id": request_id,
+        "parent_request": None,
+        "t_due": due_ns,
+        "t_send": reply.t_send,
+        "t_first": reply.t_first,
+        "t_last": reply.t_last,
+        "t_end": reply.t_end,
+        "connect_ms": reply.connect_ms,
+        "blocked_ms": None if lag_ms is None else 0.0,
+        "late_ms": lag_ms,
+        "lag_ms": lag_ms,
+        "ttft_ms": reply.ttft_ms,
+        "ttft_due_ms": ttft_due_ms,
+        "tpot_ms": reply.tpot_ms,
+        "itl_ms": reply.itl_ms,
+        "e2e_ms": reply.e2e_ms,
+        "clock": reply.clock,
+        "stamp_error_ms": reply.stamp_error_ms,
+        "last_stamp_error_ms": reply.last_stamp_error_ms,
+        "coalesced": reply.coalesced,
+        "clock_stepped": reply.clock_stepped,
+        "planned_prompt_tokens": sum(tokens for _, tokens in path),
+        "planned_output_tokens": turn.output_tokens,
+        "prompt_tokens": reply.prompt_tokens,
+        "prompt_tokens_source": reply.prompt_tokens_source,
+        "output_tokens": reply.output_tokens,
+        "output_tokens_source": reply.output_tokens_source,
+        "first_tokens": reply.first_tokens,
+        "cached_tokens": reply.cached_tokens,
+        "cached_tokens_source": reply.cached_tokens_source,
+        "queue_ms": reply.queue_ms,
+        "prefill_ms": reply.prefill_ms,
+        "decode_ms": reply.decode_ms,
+        "path": [identity for identity, _ in path],
+        "path_tokens": [tokens for _, tokens in path],
+        "fault": None,
+        "tenant": None,
+        "cache_salt": None,
+        "replica": None,
+        "slot": None,
+        "status": reply.status,
+        "error": reply.error,
+        "http_status": reply.http_status,
+        "finish_reason": reply.finish_reason,
+        "chunks": reply.chunks,
+        "bytes": reply.bytes,
+    }

@@ -1,0 +1,191 @@
+"""The part of a run that sends requests: in each Locust worker, or in the one process of a local run."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import resource
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gevent
+from gevent.event import Event
+
+from harness.client.reply import Reply
+from harness.client.timed import TimedClient
+from harness.engines.detect import bind
+from harness.engines.target import Target
+from harness.record.schema import REQUESTS
+from harness.record.writer import PartWriter
+from harness.swarm.plan import Drained, Plan
+from harness.swarm.player import Labels, Player
+from harness.workload.lexicon import Lexicon
+from harness.workload.scenario import Scenario
+from harness.workload.text import Renderer
+from harness.workload.workload import Workload
+
+logger = logging.getLogger(__name__)
+
+FLUSH_EVERY_S = 15.0
+"""A worker that is killed loses at most the rows of this long."""
+
+
+class RequestFailed(Exception):
+    """What Locust's own statistics show for a request that did not end well."""
+
+
+class WorkerRun:
+    """One run on one worker, from the plan to the last row."""
+
+    def __init__(self, plan: Plan, fire_request: Callable[..., None]) -> None:
+        """`fire_request` is Locust's request event, called once for each HTTP request."""
+        self.plan = plan
+        self._fire_request = fire_request
+        scenario = Scenario.from_json(plan.scenario)
+        lexicon = Lexicon.from_json(plan.lexicon)
+        self._target = Target.model_validate(plan.target)
+        self._engine = bind(plan.engine, self._target, plan.model)
+        self._workload = Workload(scenario, plan.nonce)
+        self._live_replies = scenario.replies == "live"
+        self._renderer = Renderer(lexicon, scenario)
+        self._labels = Labels(
+            run_id=plan.run_id,
+            target=self._target.url,
+            engine=plan.engine,
+            model=plan.model,
+            scenario=scenario.name,
+            kind=scenario.kind,
+            phase="measure",
+            worker=plan.worker,
+        )
+        self._sessions = itertools.count(plan.worker, plan.workers)
+        self._users = itertools.count()
+        self._players: set[Player] = set()
+        self._in_flight = 0
+        self._draining = Event()
+        self._drained = Event()
+        self._rows = self._failed = self._cancelled = 0
+        self._cpu_s, self._wall_s = _cpu_s(), time.monotonic()
+        self._problem = ""
+        self._writer = PartWriter(
+            plan.folder, f"requests/part-{plan.worker:04d}", REQUESTS, in_thread=gevent.get_hub().threadpool.apply
+        )
+        self._flusher = gevent.spawn(self._flush_now_and_then)
+
+    # --- what a user does ----------------------------------------------------------------------
+
+    def new_player(self) -> Player:
+        """A player with a connection of its own, for one user."""
+        player = Player(
+            self._labels,
+            next(self._users),
+            TimedClient(self._target, self._engine.read_event),
+            self._engine,
+            self._renderer,
+            self._live_replies,
+            gate=self,
+            record=self._record,
+        )
+        self._players.add(player)
+        return player
+
+    def retire(self, player: Player) -> None:
+        """The user of `player` has stopped."""
+        player.client.close()
+        self._players.discard(player)
+
+    def play_one(self, player: Player) -> None:
+        """Play the next session of this worker."""
+        self._in_flight += 1
+        try:
+            player.play(self._workload.session(next(self._sessions)))
+        finally:
+            self._in_flight -= 1
+
+    def closed(self) -> bool:
+        return self._draining.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        if seconds > 0:
+            return bool(self._draining.wait(seconds))
+        return self._draining.is_set()
+
+    def _record(self, row: dict[str, Any], reply: Reply) -> None:
+        try:
+            self._writer.add(row)
+        except (ValueError, TypeError, KeyError) as error:
+            self._problem = self._problem or f"a row could not be written: {error}"
+            raise
+        self._rows += 1
+        failed = reply.status != "ok"
+        self._failed += failed
+        self._cancelled += reply.status == "cancelled"
+        self._fire_request(
+            request_type="POST",
+            name=f"{row['kind']} {row['warmth']}",
+            response_time=reply.e2e_ms or 0.0,
+            response_length=reply.bytes,
+            exception=RequestFailed(f"{reply.status}: {reply.error or ''}") if failed else None,
+            context={},
+        )
+
+    # --- the end -------------------------------------------------------------------------------
+
+    def drain(self, reason: str) -> Drained:
+        """Let requests in flight end (at most the plan's drain timeout), cancel the rest, write the last part.
+
+        May be called from several greenlets; all return when the first is through.
+        """
+        if self._draining.is_set():
+            self._drained.wait()
+        else:
+            self._draining.set()
+            self._wait_for_requests(self.plan.drain_timeout_s)
+            self.cut_drain_short()
+            self._wait_for_requests(5.0)
+            for player in self._players:
+                player.client.close()
+            self._flusher.kill()
+            self._flush()
+            self._cpu_s, self._wall_s = _cpu_s() - self._cpu_s, time.monotonic() - self._wall_s
+            self._drained.set()
+        return Drained(
+            run_id=self.plan.run_id,
+            worker=self.plan.worker,
+            reason=reason,
+            parts=[list(part) for part in self._writer.parts],
+            rows=self._rows,
+            failed=self._failed,
+            cancelled=self._cancelled,
+            cpu_s=self._cpu_s,
+            wall_s=self._wall_s,
+            problem=self._problem,
+        )
+
+    def cut_drain_short(self) -> None:
+        """Cancel what is in flight at once; `drain` then ends soon."""
+        for player in self._players:
+            player.client.cancel()
+
+    def _wait_for_requests(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while self._in_flight and time.monotonic() < deadline:
+            gevent.sleep(0.02)
+
+    def _flush_now_and_then(self) -> None:
+        while True:
+            gevent.sleep(FLUSH_EVERY_S)
+            self._flush()
+
+    def _flush(self) -> None:
+        try:
+            self._writer.flush()
+        except OSError as error:
+            self._problem = f"rows could not be written to {self.plan.folder}: {error}"
+            logger.error("kvswarm: %s", self._problem)
+
+
+def _cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from harness.analysis.numbers import count, milliseconds, percent, tokens, whole_percent
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0.0, "0.00"),
+        (0.0149, "0.01"),
+        (9.994, "9.99"),
+        (12.34, "12.3"),
+        (123.4, "123"),
+        (12_345.6, "12,346"),
+        (99_999.4, "99,999"),
+        (99_999.6, "100 s"),
+        (math.inf, "inf"),
+    ],
+)
+def test_milliseconds(value: float | None, text: str) -> None:
+    assert milliseconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (None, "-"),
+        (0.0, "0.0 %"),
+        (0.0002, "<0.1 %"),
+        (0.4567, "45.7 %"),
+        (0.9996, ">99.9 %"),
+        (1.0, "100.0 %"),
+    ],
+)
+def test_a_share_is_only_zero_or_one_if_it_is_exactly_that(share: float | None, text: str) -> None:
+    assert percent(share) == text
+
+
+def test_counts() -> None:
+    assert (count(None), count(0), count(1_234_567)) == ("-", "0", "1,234,567")
+
+
+def test_very_many_tokens_are_told_in_millions() -> None:
+    assert (tokens(None), tokens(99_999_999), tokens(40_000_000_000)) == ("-", "99,999,999", "40,000.0 M")
+
+
+def test_a_coverage_of_100_percent_means_all() -> None:
+    assert (whole_percent(None), whole_percent(0.999), whole_percent(1.0)) == ("-", "99 %", "100 %")

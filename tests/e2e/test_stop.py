@@ -1,0 +1,149 @@
+"""However a run is stopped, every request that was sent has a row."""
+
+from __future__ import annotations
+
+import os
+import signal
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.analysis import load
+from harness.launch import free_port
+from tests.e2e.conftest import CHAT, Locust, SlowServer, wait_until
+
+USERS = 6
+
+
+def headless(slow: SlowServer, path: Path) -> list[object]:
+    return ["--scenario", path, "--target", slow.url, "--headless", "--users", USERS, "--spawn-rate", USERS]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("how", ["ctrl-c", "sigterm", "run-time"])
+def test_requests_in_flight_end_before_the_run_does(
+    how: str,
+    workers: int,
+    slow_server: Callable[[float], SlowServer],
+    scenario: Callable[[str], Path],
+    start_locust: Callable[..., Locust],
+    tmp_path: Path,
+) -> None:
+    slow = slow_server(0.8)
+    words = headless(slow, scenario(CHAT))
+    if how == "run-time":
+        words += ["--run-time", "5s"]
+    locust = start_locust("multi_round.py", *words, workers=workers)
+    wait_until(lambda: len(slow.asked) >= 2 * USERS)
+    if how == "ctrl-c":  # a terminal sends it to the whole process group
+        os.killpg(locust.process.pid, signal.SIGINT)
+    elif how == "sigterm":
+        locust.process.send_signal(signal.SIGTERM)
+    code, output = locust.wait()
+    assert code == 0, output
+    run = load("latest", tmp_path / "results")
+    assert run.manifest.state == "complete"
+    assert run.manifest.stopped_by == ("run-time" if how == "run-time" else "signal")
+    assert sorted(run.measured.request_id) == sorted(slow.asked)
+    assert (run.measured.status == "ok").all()
+
+
+def test_what_outlasts_the_drain_is_cancelled_and_kept(
+    slow_server: Callable[[float], SlowServer],
+    scenario: Callable[[str], Path],
+    start_locust: Callable[..., Locust],
+    tmp_path: Path,
+) -> None:
+    slow = slow_server(30.0)
+    words = [*headless(slow, scenario(CHAT)), "--drain-timeout", 0.5, "--warm-up-requests", 0]
+    locust = start_locust("multi_round.py", *words, workers=2)
+    wait_until(lambda: len(slow.asked) == USERS)
+    os.killpg(locust.process.pid, signal.SIGINT)
+    code, output = locust.wait()
+    assert code == 0, output
+    rows = load("latest", tmp_path / "results").measured
+    assert sorted(rows.request_id) == sorted(slow.asked)
+    assert (rows.status == "cancelled").all()
+    assert rows.t_send.notna().all()
+    assert rows.cached_tokens.isna().all()
+
+
+def test_a_second_ctrl_c_cuts_the_drain_short(
+    slow_server: Callable[[float], SlowServer],
+    scenario: Callable[[str], Path],
+    start_locust: Callable[..., Locust],
+    tmp_path: Path,
+) -> None:
+    slow = slow_server(60.0)
+    words = [*headless(slow, scenario(CHAT)), "--drain-timeout", 600, "--warm-up-requests", 0]
+    locust = start_locust("multi_round.py", *words, workers=2)
+    wait_until(lambda: len(slow.asked) == USERS)
+    os.killpg(locust.process.pid, signal.SIGINT)
+    with pytest.raises(TimeoutError):
+        wait_until(lambda: locust.process.poll() is not None, timeout=2.0)
+    os.killpg(locust.process.pid, signal.SIGINT)
+    code, output = locust.wait(60)
+    assert code == 0, output
+    rows = load("latest", tmp_path / "results").measured
+    assert sorted(rows.request_id) == sorted(slow.asked)
+    assert (rows.status == "cancelled").all()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_start_and_stop_by_the_page_twice(
+    workers: int,
+    slow_server: Callable[[float], SlowServer],
+    scenario: Callable[[str], Path],
+    start_locust: Callable[..., Locust],
+    tmp_path: Path,
+) -> None:
+    slow = slow_server(0.5)
+    port = free_port()
+    words = ["--scenario", scenario(CHAT), "--web-host", "127.0.0.1", "--web-port", port]
+    locust = start_locust("multi_round.py", *words, workers=workers)
+
+    def post(path: str, form: str = "") -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", form.encode(), timeout=60) as answer:
+            return str(answer.read().decode())
+
+    def started() -> bool:
+        try:
+            return '"success":true' in post("/swarm", f"user_count={USERS}&spawn_rate={USERS}&target={slow.url}")
+        except OSError:
+            return False
+
+    seen = 0
+    for _ in range(2):
+        wait_until(started)
+        wait_until(lambda: len(slow.asked) >= seen + USERS)  # noqa: B023
+        post("/stop")
+        run = load("latest", tmp_path / "results")
+        assert run.manifest.state == "complete", run.problems
+        assert run.manifest.stopped_by == "stop"
+        assert sorted(run.measured.request_id) == sorted(slow.asked[seen:])
+        seen = len(slow.asked)
+    os.killpg(locust.process.pid, signal.SIGINT)
+    assert locust.wait()[0] == 0
+
+
+def test_a_worker_that_dies_makes_the_run_incomplete(
+    slow_server: Callable[[float], SlowServer],
+    scenario: Callable[[str], Path],
+    start_locust: Callable[..., Locust],
+    tmp_path: Path,
+) -> None:
+    slow = slow_server(0.3)
+    locust = start_locust("multi_round.py", *headless(slow, scenario(CHAT)), "--run-time", "14s", workers=2)
+    wait_until(lambda: len(slow.asked) >= 2 * USERS)
+    os.kill(locust.children()[0], signal.SIGKILL)
+    code, output = locust.wait()
+    assert code == 3, output
+    run = load("latest", tmp_path / "results")
+    assert run.manifest.state == "incomplete"
+    assert any("lost" in problem for problem in run.problems)
+    assert "was lost" in output
+    # What the other worker measured is all there.
+    alive = run.measured.worker.unique()
+    assert len(alive) >= 1

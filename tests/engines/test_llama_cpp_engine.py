@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.engines.base import Engine
+from harness.engines.llama_cpp import LlamaCppEngine
+from harness.engines.target import Target
+from harness.errors import TargetError
+from tests.engines.scripted_server import Serve
+
+HELLO = [{"role": "user", "content": "# hello"}]
+
+
+def engine_at(root: str) -> LlamaCppEngine:
+    return LlamaCppEngine(Target(url=root), "tiny")
+
+
+@pytest.fixture
+def recorded(fixtures: Path) -> dict[str, Any]:
+    """Routes of a recorded llama-server with one slot."""
+    folder = fixtures / "xllamacpp"
+    return {
+        "GET /props": (folder / "props.body.json").read_text(),
+        "GET /v1/models": (folder / "v1_models.body.json").read_text(),
+        "POST /tokenize": {"tokens": [1, 2, 3]},
+        "POST /apply-template": (folder / "apply_template.body.json").read_text(),
+    }
+
+
+def test_identity_of_a_server_with_one_slot(serve: Serve, recorded: dict[str, Any]) -> None:
+    identity = engine_at(serve(recorded)).identify()
+    assert (identity.engine, identity.model, identity.version) == ("llama-cpp", "tiny", "b0-unknown")
+    assert (identity.context_tokens, identity.slots, identity.granularity_tokens) == (8192, 1, 1)
+    assert identity.capacity_tokens == 8192
+    assert identity.details["model_path"] == "models/tiny-q8_0.gguf"
+    assert identity.details["n_params"] == "9370880"
+
+
+def test_what_the_server_does_not_tell_is_none_with_a_reason(serve: Serve, recorded: dict[str, Any]) -> None:
+    identity = engine_at(serve(recorded)).identify()
+    assert identity.prefix_caching is None
+    assert identity.kv_dtype is None
+    assert "--cache-prompt" in identity.details["prefix_caching"]
+    assert "--cache-type-k" in identity.details["kv_dtype"]
+    assert "--cache-ram" in identity.details["cache_ram"]
+
+
+def test_capacity_of_several_slots_is_not_guessed(serve: Serve, recorded: dict[str, Any]) -> None:
+    props = {**json.loads(recorded["GET /props"]), "total_slots": 4}
+    identity = engine_at(serve({**recorded, "GET /props": props})).identify()
+    assert (identity.slots, identity.capacity_tokens) == (4, None)
+    assert identity.details["capacity_tokens"] == (
+        "llama-server does not tell whether its 4 slots share one KV buffer (--kv-unified): "
+        "8192 tokens if they do, 4 times that if not"
+    )
+
+
+def test_fingerprints_change_with_what_they_stand_for(serve: Serve, recorded: dict[str, Any]) -> None:
+    def fingerprints(changes: dict[str, Any]) -> tuple[str | None, str | None]:
+        identity = engine_at(serve({**recorded, **changes})).identify()
+        return identity.template_fingerprint, identity.tokenizer_fingerprint
+
+    props, models = json.loads(recorded["GET /props"]), json.loads(recorded["GET /v1/models"])
+    template, tokenizer = fingerprints({})
+    assert fingerprints({}) == (template, tokenizer)
+    other_template = fingerprints({"GET /props": {**props, "chat_template": "{{ messages }}"}})
+    assert other_template[0] != template
+    assert other_template[1] == tokenizer
+    assert fingerprints({"POST /tokenize": {"tokens": [1, 2, 4]}})[1] != tokenizer
+    models["data"][0]["meta"]["n_vocab"] = 1011
+    assert fingerprints({"GET /v1/models": models})[1] != tokenizer
+
+
+def test_a_chat_is_rendered_then_tokenised_as_the_server_does_it(serve: Serve, recorded: dict[str, Any]) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def tokenize(request: dict[str, Any]) -> dict[str, Any]:
+        asked.append(json.loads(request["body"]))
+        return {"tokens": [5, 6]}
+
+    engine = engine_at(serve({**recorded, "POST /tokenize": tokenize}))
+    assert engine.chat_tokens(HELLO) == [5, 6]
+    assert engine.count_chat(HELLO) == 2
+    assert engine.count_text(" word") == 2
+    rendered = "<|im_start|>system\na b<|im_end|>\n<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n"
+    assert asked == [
+        {"content": rendered, "add_special": True, "parse_special": True},
+        {"content": rendered, "add_special": True, "parse_special": True},
+        {"content": " word", "add_special": False, "parse_special": True},
+    ]
+
+
+def test_the_output_length_is_forced() -> None:
+    payload = engine_at("http://h").chat_payload(HELLO, 16)
+    assert (payload["max_tokens"], payload["ignore_eos"]) == (16, True)
+    assert "cache_prompt" not in payload
+
+
+@pytest.mark.parametrize(
+    ("running", "queued", "idle"), [(0.0, 0.0, True), (1.0, 0.0, False), (0.0, 2.0, False), (3.0, 1.0, False)]
+)
+def test_idle_means_nothing_runs_and_nothing_waits(running: float, queued: float, idle: bool) -> None:
+    metrics = {"llamacpp:requests_processing": running, "llamacpp:requests_deferred": queued}
+    assert engine_at("http://h").is_idle(metrics) is idle
+
+
+def test_a_page_without_the_gauges_does_not_tell_whether_it_is_idle() -> None:
+    engine: Engine = engine_at("http://h")
+    assert engine.is_idle({}) is None
+    assert engine.is_idle({"llamacpp:requests_processing": 0.0}) is None
+
+
+def test_a_reset_erases_every_slot_and_admits_what_it_cannot_reach(serve: Serve, recorded: dict[str, Any]) -> None:
+    props = {**json.loads(recorded["GET /props"]), "total_slots": 2}
+    routes = {
+        **recorded,
+        "GET /props": props,
+        "POST /slots/0?action=erase": {"id_slot": 0, "n_erased": 1538},
+        "POST /slots/1?action=erase": {"id_slot": 1, "n_erased": 12},
+    }
+    outcome = engine_at(serve(routes)).reset_cache()
+    assert not outcome.complete
+    assert outcome.message.startswith(
+        "1550 tokens in 2 slots were erased; what llama-server keeps in host memory is still"
+    )
+
+
+def test_a_reset_that_the_server_refuses_names_the_flag(serve: Serve, recorded: dict[str, Any]) -> None:
+    refusal = (501, {"error": {"code": 501, "message": "This server does not support slots action."}})
+    outcome = engine_at(serve({**recorded, "POST /slots/0?action=erase": refusal})).reset_cache()
+    assert not outcome.complete
+    assert "--slot-save-path" in outcome.message
+
+
+def test_a_reset_that_fails_otherwise_is_an_error(serve: Serve, recorded: dict[str, Any]) -> None:
+    refusal = (500, {"error": {"message": "broken"}})
+    with pytest.raises(TargetError, match=r"^slot 0 could not be erased: .* answered 500 \(broken\)$"):
+        engine_at(serve({**recorded, "POST /slots/0?action=erase": refusal})).reset_cache()
+
+
+def test_a_router_is_refused(serve: Serve, recorded: dict[str, Any]) -> None:
+    root = serve({**recorded, "GET /props": {"role": "router", "build_info": "b1"}})
+    with pytest.raises(TargetError, match="must be llama-server with one model, not a router"):
+        engine_at(root).identify()
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("apply-template", "answered without a prompt"), ("tokenize", "answered without tokens")],
+)
+def test_a_server_that_only_looks_like_llama_cpp_is_refused(
+    serve: Serve, recorded: dict[str, Any], path: str, message: str
+) -> None:
+    with pytest.raises(TargetError, match=message):
+        engine_at(serve({**recorded, f"POST /{path}": {"ok": True}})).count_chat(HELLO)

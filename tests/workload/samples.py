@@ -1,0 +1,63 @@
+"""Small scenarios of each kind, and what the tests take from sessions."""
+
+from __future__ import annotations
+
+from harness.workload.scenario import AgentLoop, LongDocument, MultiRound
+from harness.workload.session import Message, Session
+
+
+def agent_loop(**keys: object) -> AgentLoop:
+    """A small agent loop; `keys` are added to it or replace what it has."""
+    return AgentLoop.model_validate(
+        {
+            "name": "small",
+            "kind": "agent-loop",
+            "system_tokens": 12,
+            "tools_tokens": 20,
+            "task_tokens": {"uniform": [30, 60]},
+            "steps": {"uniform": [2, 5]},
+            "observation_tokens": {"uniform": [5, 9]},
+            "output_tokens": {"uniform": [3, 8]},
+            **keys,
+        }
+    )
+
+
+def long_document(**keys: object) -> LongDocument:
+    """Small documents; `keys` are added to them or replace what they have."""
+    return LongDocument.model_validate(
+        {
+            "name": "small",
+            "kind": "long-document",
+            "system_tokens": 12,
+            "documents": 20,
+            "document_tokens": {"uniform": [100, 300]},
+            "questions": {"uniform": [2, 4]},
+            "question_tokens": {"uniform": [5, 9]},
+            "output_tokens": {"uniform": [3, 8]},
+            **keys,
+        }
+    )
+
+
+def multi_round(**keys: object) -> MultiRound:
+    """Small chats; `keys` are added to them or replace what they have."""
+    return MultiRound.model_validate(
+        {
+            "name": "small",
+            "kind": "multi-round",
+            "system_tokens": 12,
+            "preamble_tokens": {"uniform": [20, 40]},
+            "rounds": {"uniform": [2, 5]},
+            "user_tokens": {"uniform": [5, 9]},
+            "output_tokens": {"uniform": [3, 8]},
+            "think_time_s": {"uniform": [0.1, 0.2]},
+            **keys,
+        }
+    )
+
+
+def scripted_prompts(session: Session) -> list[tuple[Message, ...]]:
+    """All prompts of a session whose replies are scripted."""
+    replies = [turn.reply for turn in session.turns]
+    return [session.prompt(turn.index, replies[: turn.index]) for turn in session.turns]
