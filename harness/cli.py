@@ -108,7 +108,9 @@ def print_report(runs: list[str], as_json: bool) -> None:
 def llama_cpp(
     port: Annotated[int, typer.Option(help="0: any free one.")] = 8080,
     host: Annotated[str, typer.Option()] = "127.0.0.1",
-    model: Annotated[Path | None, typer.Option(help="GGUF file; default: a tiny random-weight model, made on the spot.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="GGUF file; default: a tiny random-weight model, made on the spot.")
+    ] = None,
     alias: Annotated[str, typer.Option(help="The model's name in requests.")] = "tiny",
     context_tokens: Annotated[int, typer.Option("--ctx-size", help="KV capacity of the whole server.")] = 16384,
     slots: Annotated[int, typer.Option("--parallel", help="Requests served at the same time.")] = 4,
@@ -117,8 +119,8 @@ def llama_cpp(
     cache_ram_mib: Annotated[int, typer.Option("--cache-ram", help="MiB for states of evicted slots; 0: off.")] = 8192,
 ) -> None:
     """llama.cpp's own server from the xllamacpp wheel, in the foreground."""
-    from harness.embedded.llama_cpp import serve
     from harness.embedded.options import LlamaCppOptions
+    from harness.embedded.server import serve
 
     options = LlamaCppOptions(
         host=host,
@@ -141,3 +143,7 @@ def main() -> None:
     except KvswarmError as error:
         sys.stderr.write(f"kvswarm: {error}\n")
         sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -45,8 +45,9 @@ def demonstrate(results: str, seconds: int) -> int:
         failures += what_is_wrong(scenario, *map(summarise, pair))
     for sentence in failures:
         sys.stderr.write(f"kvswarm: {sentence}\n")
-    print(f"The runs are in {Path(results) / stamp}-*. Next: kvswarm report RUN prints a run again, docs/results.md explains the")
-    print("numbers, and make run SCENARIO=agent-loop TARGET=http://... does the same against your own server.")
+    print(f"The runs are in {Path(results) / stamp}-*. What to type next:")
+    print("  make report                                     the tables of the newest run again")
+    print("  make run SCENARIO=agent-loop TARGET=http://...   the same against your own server")
     return 1 if failures else 0
 
 
@@ -68,4 +69,7 @@ def what_is_wrong(scenario: str, on: Summary, off: Summary) -> Iterator[str]:
         yield f"{scenario}: caching is off but not every request reports 0 cached tokens"
     ratios = [summary.warm_to_cold[0].ratio for summary in (on, off) if summary.warm_to_cold]
     if len(ratios) == 2 and ratios[0] is not None and ratios[1] is not None and ratios[0] >= ratios[1]:
-        yield f"{scenario}: warm requests do not gain from caching: TTFT {ratios[0]:.2f} of cold ones, without it {ratios[1]:.2f}"
+        yield (
+            f"{scenario}: warm requests do not gain from caching: "
+            f"their TTFT is {ratios[0]:.2f} of cold ones, without caching {ratios[1]:.2f}"
+        )

@@ -89,7 +89,10 @@ def wait_for(command: Sequence[str]) -> int:
     def forward(number: int, _: object) -> None:
         process.send_signal(number)
 
-    before = {number: signal.signal(number, handler) for number, handler in ((signal.SIGTERM, forward), (signal.SIGINT, signal.SIG_IGN))}
+    before = {
+        number: signal.signal(number, handler)
+        for number, handler in ((signal.SIGTERM, forward), (signal.SIGINT, signal.SIG_IGN))
+    }
     try:
         return process.wait()
     finally:

@@ -18,8 +18,8 @@ PACKAGES, ENGINE, PROJECT = ROOT / "requirements.lock", ROOT / "requirements-emb
 PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 
 WITHOUT_ENGINE = (
-    "going on without it (most likely there is no wheel of it for this system): make demo and some tests will not work; "
-    "for runs, take llama-server from your system's packages, brew or a build, or any OpenAI-compatible server"
+    "going on without it, as there seems to be no wheel of it for this system: make demo and some tests will not work; "
+    "for runs take llama-server from your system's packages, brew or a build, or any OpenAI-compatible server"
 )
 
 
@@ -60,7 +60,7 @@ def build() -> None:
         raise SetUpError(
             f"{PYTHON} cannot make environments: install its venv module (Debian: apt install python3-venv)."
         )
-    say("installing the packages of requirements.lock (about 200 MB to download, unless pip has them already)")
+    say("installing the packages of requirements.lock (about 150 MB to download, unless pip has them already)")
     pip("--require-hashes", "--requirement", str(PACKAGES))
     say("installing llama.cpp's server (34 MB)")
     try:

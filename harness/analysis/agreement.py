@@ -51,12 +51,10 @@ def agreement(requests: pd.DataFrame, counted: CounterRate) -> Agreement:
     sent = requests[requests["t_send"].notna()]
     between = sent["t_send"] >= counted.since_ns if counted.since == "before" else sent["phase"] == "measure"
     sent = sent[between]
-    # A count by our own tokeniser is not the engine's word.
-    prompt_tokens = sent["prompt_tokens"].where(sent["prompt_tokens_source"] != "tokenizer")
     return Agreement(
         requests=len(sent),
         cached=_compare(counted.cached_tokens, sent["cached_tokens"]),
-        prompt=_compare(counted.prompt_tokens, prompt_tokens),
+        prompt=_compare(counted.prompt_tokens, sent["prompt_tokens"]),
     )
 
 

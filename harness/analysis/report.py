@@ -23,15 +23,18 @@ def render(runs: Sequence[Run], console: Console) -> None:
     summaries = [summarise(run) for run in runs]
     for number, summary in enumerate(summaries, start=1):
         _say(console, _legend(number, summary, len(summaries)), style="bold")
+    notes = Footnotes()
     for kind, scenario in kinds(summaries):
-        notes = Footnotes()
-        for table in (latency_table, hit_table):
+        for title, table in (("latency in ms", latency_table), ("token hit rate, as reported per request", hit_table)):
             console.print()
+            _say(console, f"{kind} (scenario {scenario}): {title}", style="bold")
             console.print(table(summaries, kind, scenario, notes))
         for line in _warm_to_cold(summaries, kind, scenario):
             _say(console, line)
-        for note in notes.lines:
-            _say(console, note, style="dim")
+    if notes.lines:
+        console.print()
+    for note in notes.lines:
+        _say(console, note, style="dim")
     for number, summary in enumerate(summaries, start=1):
         console.print()
         _say(console, f"Run {number}: how far to trust it" if len(summaries) > 1 else "How far to trust it", "bold")
@@ -85,15 +88,18 @@ def _checks(summary: Summary) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, text in (
+    rows = [
         ("requests not ok", _statuses(summary)),
         ("hit rate, per request", _hits(summary)),
         ("hit rate, counters", _counters(summary)),
         ("counters and requests", summary.agreement.sentence()),
         ("planned prompt lengths", _planned(summary)),
         ("arrival stamps", _stamps(summary)),
-        ("harness late by", f"p99 {milliseconds(summary.stamps.late_p99_ms)} ms"),
-    ):
+        ("harness late by", _late(summary)),
+    ]
+    if summary.chunks_counted:
+        rows.append(("output tokens", f"one a chunk for {summary.chunks_counted} requests: their TPOT is per chunk"))
+    for name, text in rows:
         grid.add_row(name, Text(text))
     return grid
 
@@ -136,5 +142,12 @@ def _planned(summary: Summary) -> str:
 def _stamps(summary: Summary) -> str:
     stamps = summary.stamps
     clocks = ", ".join(f"{clock} clock for {n} requests" for clock, n in stamps.by_clock.items()) or "no output arrived"
-    text = f"{clocks}; error p99 {milliseconds(stamps.error_p99_ms)} ms; {percent(stamps.coalesced_share)} coalesced"
+    known = stamps.error_p99_ms is not None
+    error = f"error p99 {milliseconds(stamps.error_p99_ms)} ms" if known else f"error {UNKNOWN} (no kernel stamps)"
+    text = f"{clocks}; {error}; {percent(stamps.coalesced_share)} of the chunks coalesced"
     return f"{text}; the clock was set during {stamps.clock_steps} requests" if stamps.clock_steps else text
+
+
+def _late(summary: Summary) -> str:
+    late_ms = summary.stamps.late_p99_ms
+    return f"{UNKNOWN} (no request was sent)" if late_ms is None else f"p99 {milliseconds(late_ms)} ms"

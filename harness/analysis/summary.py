@@ -69,11 +69,11 @@ class Stamps:
     """How far the recorded times can be trusted."""
 
     by_clock: dict[str, int]
-    """Number of requests for each clock."""
+    """Number of requests with output for each clock."""
     error_p99_ms: float | None
-    """99th percentile of `stamp_error_ms`."""
+    """99th percentile of `stamp_error_ms`; None: there are no kernel stamps."""
     coalesced_share: float | None
-    """Output chunks that shared a read with others / all output chunks; None: no chunks."""
+    """Output chunks that came in one read with an earlier one / all output chunks; None: no chunks."""
     clock_steps: int
     """Requests during which the clock was set."""
     late_p99_ms: float | None
@@ -99,6 +99,8 @@ class Summary:
     agreement: Agreement
     planned_lengths: PlannedLengths
     stamps: Stamps
+    chunks_counted: int
+    """Requests whose output tokens nobody counted: each chunk was taken for one, so their TPOT is a time per chunk."""
     problems: tuple[str, ...]
 
 
@@ -128,6 +130,7 @@ def summarise(run: Run) -> Summary:
         agreement=agreement(run.requests, counted),
         planned_lengths=_planned_lengths(measured),
         stamps=_stamps(measured),
+        chunks_counted=int((measured["output_tokens_source"] == "events").sum()),
         problems=run.problems,
     )
 
@@ -169,8 +172,7 @@ def _warm_to_cold(kind: str, scenario: str, groups: dict[str, Group]) -> WarmToC
 
 
 def _planned_lengths(rows: pd.DataFrame) -> PlannedLengths:
-    by_engine = rows[rows["prompt_tokens_source"] != "tokenizer"]
-    difference = (by_engine["prompt_tokens"] - by_engine["planned_prompt_tokens"]).dropna().abs()
+    difference = (rows["prompt_tokens"] - rows["planned_prompt_tokens"]).dropna().abs()
     return PlannedLengths(
         compared=len(difference),
         exact=int((difference == 0).sum()),
@@ -180,8 +182,9 @@ def _planned_lengths(rows: pd.DataFrame) -> PlannedLengths:
 
 def _stamps(rows: pd.DataFrame) -> Stamps:
     chunks = int(rows["chunks"].sum())
+    clocks = rows.loc[rows["t_first"].notna(), "clock"]
     return Stamps(
-        by_clock={str(clock): int(n) for clock, n in rows["clock"].value_counts().sort_index().items()},
+        by_clock={str(clock): int(n) for clock, n in clocks.value_counts().sort_index().items()},
         error_p99_ms=percentiles(rows["stamp_error_ms"]).p99,
         coalesced_share=int(rows["coalesced"].sum()) / chunks if chunks else None,
         clock_steps=int(rows["clock_stepped"].sum()),

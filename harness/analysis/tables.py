@@ -14,13 +14,13 @@ from harness.analysis.summary import Group, Summary, Times
 
 WARMTHS = ("cold", "warm", "all")
 
-_WITH_FAILURES = f"+failed: the row above with each failed request as infinitely slow; {UNKNOWN} elsewhere as above."
+_WITH_FAILURES = "+failed: the row above with each failed request as infinitely slow."
 _ROUGH = f"* of fewer than {ROUGH_BELOW} values: little more than their maximum."
 _UNKNOWN_TIME = f"{UNKNOWN} as a time: no successful request has it (a stamp is missing, or the clock was set)."
 _UNKNOWN_TPOT = f"{UNKNOWN} as TPOT: no answer has two or more output tokens with a known count."
 _STATES = (
-    "told by: requests that report cached and prompt tokens; of ok: their share of the successful ones; "
-    "told none, told some, not told: requests by their cached tokens."
+    "with both: requests that report cached and prompt tokens; of ok: their share of the successful ones; "
+    "none, some, null: requests that report 0 cached tokens, more, or nothing."
 )
 _UNKNOWN_HITS = f"{UNKNOWN} as hit rate: no request of the row reports both cached and prompt tokens; that is not 0."
 
@@ -43,11 +43,9 @@ def kinds(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
 
 def latency_table(summaries: Sequence[Summary], kind: str, scenario: str, notes: Footnotes) -> Table:
     """One row for each warmth and run, a second one where requests failed."""
-    table = _table(f"Latency in ms: {kind} (scenario {scenario})", summaries)
-    for heading in ("n", "failed"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for heading in ("TTFT\np50", "\np90", "\np99", "due\np50", "TPOT\np50", "E2E\np50", "\np90"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = _table(summaries)
+    for heading in ("n", "failed", "TTFT\np50", "\np90", "\np99", "due\np50", "TPOT\np50", "E2E\np50", "\np90"):
+        table.add_column(heading, justify="right", no_wrap=True, min_width=6)
     for run, group in _rows(summaries, kind, scenario):
         table.add_row(*run, group.warmth, count(group.requests), count(group.failed), *_times(group.times, notes))
         if group.times_with_failures is not None:
@@ -58,18 +56,18 @@ def latency_table(summaries: Sequence[Summary], kind: str, scenario: str, notes:
 
 def hit_table(summaries: Sequence[Summary], kind: str, scenario: str, notes: Footnotes) -> Table:
     """Token hit rate with its coverage, and the three states of the requests."""
-    table = _table(f"Token hit rate, as reported per request: {kind} (scenario {scenario})", summaries)
+    table = _table(summaries)
     for heading in (
         "prompt\ntokens",
         "cached\ntokens",
         "hit\nrate",
-        "told\nby",
+        "with\nboth",
         "of\nok",
-        "told\nnone",
-        "told\nsome",
-        "not\ntold",
+        "cached\nnone",
+        "\nsome",
+        "\nnull",
     ):
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column(heading, justify="right", no_wrap=True, min_width=6)
     for run, group in _rows(summaries, kind, scenario):
         hits = group.hit_rate
         notes.need(_STATES)
@@ -90,8 +88,8 @@ def hit_table(summaries: Sequence[Summary], kind: str, scenario: str, notes: Foo
     return table
 
 
-def _table(title: str, summaries: Sequence[Summary]) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, padding=0)
+def _table(summaries: Sequence[Summary]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
     if len(summaries) > 1:
         table.add_column("run", justify="right", no_wrap=True)
     table.add_column("turns", no_wrap=True)

@@ -19,7 +19,7 @@ _MAX_CHUNK_LINE_BYTES = 4_096
 _MESSAGE_END = b"\r\n\r\n"
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _STATUS_LINE = re.compile(r"HTTP/1\.(\d) +(\d{3})(?: +(.*))?")
-_CHUNK_LINE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
+_CHUNK_LINE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
 
 
 class Response:
@@ -170,46 +170,39 @@ class Response:
 
     def _decode_chunks(self) -> None:
         wire, position, end = self._wire, self._position, len(self._wire)
-        while True:
-            line_end = wire.find(b"\r\n", position)
-            if line_end < 0:
-                if end - position > _MAX_CHUNK_LINE_BYTES:
-                    self.malformed = f"a chunk has no size in its first {_MAX_CHUNK_LINE_BYTES} bytes"
-                break
-            line = wire[position:line_end]
-            match = _CHUNK_LINE.fullmatch(line)
-            if match is None:
-                self.malformed = f"the size of a chunk is {bytes(line[:40])!r}"
-                break
+        chunk_line, add_span = _CHUNK_LINE.match, self._spans.append
+        while match := chunk_line(wire, position):
+            start = match.end()
             size = int(match[1], 16)
             if size == 0:
-                # Trailers or none: the section ends with an empty line, and the line of the last chunk may be the
-                # one before it.
-                section_end = wire.find(_MESSAGE_END, line_end)
+                # Trailers, mostly none, end with an empty line; the line of the last chunk may be the one before it.
+                section_end = wire.find(_MESSAGE_END, start - 2)
                 if section_end >= 0:
-                    position = section_end + len(_MESSAGE_END)
+                    position = section_end + 4
                     self.complete = True
                 break
-            start = line_end + 2
             stop = start + size
             if stop + 2 > end:
                 break
-            if wire[stop : stop + 2] != b"\r\n":
+            if not wire.startswith(b"\r\n", stop):
                 self.malformed = f"a chunk of {size} bytes does not end after them"
                 break
-            self._spans.append((start, stop))
+            add_span((start, stop))
             position = stop + 2
+        else:
+            line = bytes(wire[position : position + _MAX_CHUNK_LINE_BYTES])
+            if b"\r\n" in line or len(line) == _MAX_CHUNK_LINE_BYTES:
+                self.malformed = f"where a chunk should say its size it says {line[:40]!r}"
         self._position = position
 
     def _take_unfinished(self) -> None:
         """Add the last part of the body, whose end has not come."""
         start, stop = self._position, len(self._wire)
         if self.delimiter == "chunked":
-            line_end = self._wire.find(b"\r\n", start)
-            match = _CHUNK_LINE.fullmatch(self._wire, start, line_end) if line_end >= 0 else None
+            match = _CHUNK_LINE.match(self._wire, start)
             if match is None:
                 return
-            start = line_end + 2
+            start = match.end()
             stop = min(stop, start + int(match[1], 16))
         if self.delimiter in ("length", "chunked", "close") and stop > start:
             self._spans.append((start, stop))

@@ -80,7 +80,7 @@ def _read_stream(body: bytes, body_ends: list[int], response: Response, read_eve
         message.error = next((event.error for event in events if event.error is not None), None)
     # Without [DONE] the close proves nothing: a server that dies closes its connections, too.
     message.is_whole = message.done_read is not None or (
-        response.complete and response.delimiter != "close" and any(event.finish_reason for event in events)
+        response.complete and response.delimiter != "close" and any(event.finish_reason for event in reversed(events))
     )
     return message
 
@@ -91,7 +91,7 @@ def _decode(payloads: list[bytes]) -> tuple[list[dict[str, Any]], str | None]:
         together = json.loads(b"[" + b",".join(payloads) + b"]")  # a third of the time of one by one
     except ValueError:
         together = []
-    if len(together) == len(payloads) and all(type(value) is dict for value in together):
+    if len(together) == len(payloads) and set(map(type, together)) <= {dict}:
         return together, None
     objects: list[dict[str, Any]] = []
     for payload in payloads:

@@ -63,7 +63,7 @@ class Reply:
     """What opening the connection took; None if it was open."""
     ttft_ms: float | None
     tpot_ms: float | None
-    """(t_last - t_first) / (output_tokens - first_tokens); None if the divisor is 0."""
+    """(t_last - t_first) / (output_tokens - first_tokens); None if the divisor is 0, or if one chunk held all output."""
     itl_ms: tuple[float, ...] | None
     """Gaps between consecutive output chunks, 0.0 within one read."""
     e2e_ms: float | None
@@ -130,7 +130,7 @@ def read_reply(exchange: Exchange, read_event: ReadEvent) -> Reply:
         last_stamp_error_ms=_stamp_error_ms(exchange, message, body_ends, outputs[-1]) if outputs else None,
         connect_ms=exchange.connect_ms,
         ttft_ms=None if stepped else _ms(exchange.t_send, t_first),
-        tpot_ms=None if stepped else _tpot_ms(t_first, t_last, output_tokens, first_tokens),
+        tpot_ms=None if stepped else _tpot_ms(arrivals, output_tokens, first_tokens),
         itl_ms=None if stepped else tuple([(later - earlier) / 1e6 for earlier, later in pairwise(arrivals)]),
         e2e_ms=None if stepped else _ms(exchange.t_send, t_end),
         prompt_tokens=usage.prompt_tokens,
@@ -185,11 +185,11 @@ def _stamp_error_ms(exchange: Exchange, message: Message, body_ends: list[int], 
     return _ms(exchange.stamps[read - 1] if read else exchange.t_send, exchange.stamps[read])
 
 
-def _tpot_ms(t_first: int | None, t_last: int | None, tokens: int | None, first_tokens: int | None) -> float | None:
-    duration_ms = _ms(t_first, t_last)
-    if duration_ms is None or tokens is None or first_tokens is None or tokens <= first_tokens:
+def _tpot_ms(arrivals: Sequence[int], output_tokens: int | None, first_tokens: int | None) -> float | None:
+    """None, too, where all output came in one chunk, however many tokens that was: there is no time between tokens."""
+    if len(arrivals) < 2 or output_tokens is None or first_tokens is None or output_tokens <= first_tokens:
         return None
-    return duration_ms / (tokens - first_tokens)
+    return (arrivals[-1] - arrivals[0]) / 1e6 / (output_tokens - first_tokens)
 
 
 def _ms(earlier: int | None, later: int | None) -> float | None:

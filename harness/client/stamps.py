@@ -41,7 +41,8 @@ def enable_kernel_stamps(sock: socket.socket) -> bool:
 def kernel_stamp(ancillary: Sequence[tuple[int, int, bytes]]) -> int:
     """The stamp of the last packet read, in `recvmsg`'s control messages, of which there is one."""
     seconds, nanoseconds = _TIMESPEC.unpack(ancillary[0][2])
-    return int(seconds * 1_000_000_000 + nanoseconds)
+    stamp: int = seconds * 1_000_000_000 + nanoseconds
+    return stamp
 
 
 def clock_offset_ns(

@@ -14,11 +14,12 @@ from harness.engines.control import answer_in_short, reason
 
 TIMEOUT_S = 5.0
 
-_HEADERS = {
-    "Accept": "text/plain;version=0.0.4",
-    # A server may close an idle connection just as the next scrape begins; one a second costs little.
-    "Connection": "close",
-}
+_HEADERS = {"Accept": "text/plain;version=0.0.4", "Connection": "close"}
+
+_ABSENT = (
+    ": there are no server metrics; start llama-server with --metrics, SGLang with --enable-metrics, "
+    "or give metrics_url in a target file"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,16 @@ def scrape(session: requests.Session, url: str) -> Scrape:
         response = session.get(url, headers=_HEADERS, timeout=TIMEOUT_S)
     except requests.RequestException as failure:
         problem = f"GET {url} failed: {reason(failure, url)}"
+    finally:
+        # Not kept for the next scrape: a server may close an idle connection just as that begins.
+        session.close()
     duration_ms = (time.perf_counter_ns() - began_ns) / 1e6
     if response is None:
         return Scrape(t_ns, duration_ms, (), problem, is_absent=False)
     if response.status_code != HTTPStatus.OK:
         is_absent = response.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.NOT_IMPLEMENTED)
-        return Scrape(t_ns, duration_ms, (), f"GET {url} answered {answer_in_short(response)}", is_absent)
+        problem = f"GET {url} answered {answer_in_short(response)}{_ABSENT if is_absent else ''}"
+        return Scrape(t_ns, duration_ms, (), problem, is_absent)
     try:
         samples = parse(response.content.decode(), between_families=gevent.sleep)
     except ValueError as failure:

@@ -103,7 +103,7 @@ class Engine(Protocol):
     def identify(self) -> Identity: ...
 
     def chat_payload(self, messages: ChatMessages, output_tokens: int) -> dict[str, Any]:
-        """Body of a streaming chat request that yields exactly `output_tokens` tokens where the engine can be made to."""
+        """Body of a streaming chat request; of exactly `output_tokens` tokens where the engine can be made to."""
         ...
 
     def read_event(self, body: Mapping[str, Any]) -> Event: ...
@@ -127,6 +127,4 @@ class Engine(Protocol):
     def reset_cache(self) -> ResetOutcome: ...
 
 
-Status = Literal[
-    "ok", "http_error", "stream_error", "truncated", "timeout", "cancelled", "refused", "connect_error"
-]
+Status = Literal["ok", "http_error", "stream_error", "truncated", "timeout", "cancelled", "refused", "connect_error"]

@@ -32,8 +32,8 @@ class LlamaCppEngine(OpenAIEngine):
         prompt=("llamacpp:prompt_tokens_total",),
         prompt_includes_cached=False,
     )
-    # Its answers promise to keep the connection alive, but it closes it after each streamed one: a request sent on it in that moment
-    # would be lost.
+    # Its answers promise to keep the connection alive, but it closes it after each streamed one: a request sent on it
+    # in that moment would be lost.
     request_headers: Mapping[str, str] = MappingProxyType({"Connection": "close"})
 
     @classmethod

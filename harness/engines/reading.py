@@ -7,11 +7,13 @@ each adds or leaves out some fields. One reader understands them all, so it read
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from harness.engines.base import Event, Timings, Usage
 
 _NOTHING: Mapping[str, Any] = {}
+_MORE_THAN_CHOICES = frozenset({"usage", "timings", "metrics", "error"})
 
 
 def read_event(body: Mapping[str, Any]) -> Event:
@@ -26,19 +28,27 @@ def read_event(body: Mapping[str, Any]) -> Event:
         if isinstance(content, str):
             text = content
         token_ids = choice.get("token_ids")
+        finish_reason = choice.get("finish_reason")
+        if text and not token_ids and finish_reason is None and _MORE_THAN_CHOICES.isdisjoint(body):
+            return _text_event(text)
         is_output = bool(
             text or token_ids or part.get("reasoning_content") or part.get("reasoning") or part.get("tool_calls")
         )
-        finish_reason = choice.get("finish_reason")
     return Event(
         text=text,
         is_output=is_output,
         tokens=len(token_ids) if token_ids else None,
         finish_reason=finish_reason,
-        usage=_usage(body) if "usage" in body or "timings" in body else None,
-        timings=_timings(body) if "timings" in body or "metrics" in body else None,
-        error=_error(body) if "error" in body or "object" in body else None,
+        usage=_usage(body),
+        timings=_timings(body),
+        error=_error(body),
     )
+
+
+@lru_cache(maxsize=16_384)
+def _text_event(text: str) -> Event:
+    """Most events of a stream are a piece of text and nothing else, and pieces repeat: they are made once."""
+    return Event(text=text, is_output=True)
 
 
 def _usage(body: Mapping[str, Any]) -> Usage | None:

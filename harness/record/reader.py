@@ -84,7 +84,8 @@ def _find(run: str, base: str | os.PathLike[str]) -> Folder:
     folder = Folder.at(run) if is_place else Folder.at(base).child(run)
     if not folder.exists(MANIFEST_NAME):
         raise InputError(
-            f"There is no run {run!r}: {folder.name_of(MANIFEST_NAME)} does not exist; name a run's directory."
+            f"There is no run {run!r}: {folder.name_of(MANIFEST_NAME)} does not exist; "
+            "give a run's id, its directory or 'latest'."
         )
     return folder
 

@@ -32,6 +32,7 @@ def _list(kind: pa.DataType) -> pa.DataType:
 
 _NEVER_SENT = "the request was not sent"
 _NO_OUTPUT = "no output arrived"
+_NO_ERROR = "no output arrived, or the clock is user, whose error nobody knows"
 _STEPPED = "a stamp is missing, or the clock was stepped"
 _UNREPORTED = "not reported; never the same as 0"
 _SESSIONLESS = "belongs to no session (phase check)"
@@ -73,7 +74,7 @@ REQUESTS = _table(
         _column("engine", _TEXT, "engine that answers there, by the name of its adapter"),
         _column("model", _TEXT, "model that was asked for"),
         _column("scenario", _TEXT, "name of the scenario"),
-        _column("kind", _TEXT, "kind of session: agent-loop, long-document, multi-round, replay", null=_SESSIONLESS),
+        _column("kind", _TEXT, "kind of session: agent-loop, long-document or multi-round", null=_SESSIONLESS),
         _column("phase", _TEXT, "check, warmup or measure; results come from measure alone"),
         _column("worker", _INT32, "number of the worker that sent it; -1 is the master"),
         _column("user", _INT32, "number of the simulated user within the worker", null=_SESSIONLESS),
@@ -86,7 +87,7 @@ REQUESTS = _table(
         _stamp("t_send", "just before the first byte of the request was written", _NEVER_SENT),
         _stamp("t_first", "arrival of the first non-empty output", _NO_OUTPUT),
         _stamp("t_last", "arrival of the last output", _NO_OUTPUT),
-        _stamp("t_end", "arrival of the end of the stream", "the end did not arrive"),
+        _stamp("t_end", "arrival of the end of the stream, or of the server's close", "neither arrived"),
         _ms("connect_ms", "time to open the connection, before t_send", "an open connection was used"),
         _ms("blocked_ms", "part of lag_ms spent waiting for the turn before to finish"),
         _ms("late_ms", "part of lag_ms that is the harness's own fault"),
@@ -106,20 +107,25 @@ REQUESTS = _table(
             null=_STEPPED,
         ),
         _ms("e2e_ms", "t_end - t_send"),
-        _column("clock", _TEXT, "who stamped the arrivals: kernel (SO_TIMESTAMPNS) or user", null=_NO_OUTPUT),
-        _ms("stamp_error_ms", "upper bound of how much too late t_first is", _NO_OUTPUT),
-        _ms("last_stamp_error_ms", "upper bound of how much too late t_last is", _NO_OUTPUT),
-        _column("coalesced", _INT32, "output chunks that one read returned together with others", null=_NO_OUTPUT),
+        _column("clock", _TEXT, "who stamped the arrivals: kernel (SO_TIMESTAMPNS) or user", null=_NEVER_SENT),
+        _ms("stamp_error_ms", "upper bound of how much too late t_first is", _NO_ERROR),
+        _ms("last_stamp_error_ms", "upper bound of how much too late t_last is", _NO_ERROR),
+        _column("coalesced", _INT32, "output chunks that came in one read with an earlier one, and share its stamp"),
         _column("clock_stepped", _BOOL, "the clock was set during the request; durations are null", null=_NEVER_SENT),
         _tokens("planned_prompt_tokens", "length of the prompt by the plan, template included", "not planned"),
         _tokens("planned_output_tokens", "length of the answer that was asked for", "not planned"),
         _tokens("prompt_tokens", "length of the prompt as counted by prompt_tokens_source", _UNREPORTED),
-        _column("prompt_tokens_source", _TEXT, "usage, token_ids or tokenizer", null="no count"),
+        _column("prompt_tokens_source", _TEXT, "who counted: usage, the engine in its answer", null="no count"),
         _tokens("output_tokens", "length of the answer as counted by output_tokens_source", _UNREPORTED),
-        _column("output_tokens_source", _TEXT, "usage, token_ids, tokenizer or events", null="no count"),
+        _column(
+            "output_tokens_source",
+            _TEXT,
+            "who counted: usage (the engine), token_ids (in the stream) or events (one a chunk)",
+            null="no count",
+        ),
         _tokens("first_tokens", "tokens in the first output chunk; 1 unless the engine says otherwise", _NO_OUTPUT),
         _tokens("cached_tokens", "prompt tokens that the engine reports as served from its cache", _UNREPORTED),
-        _column("cached_tokens_source", _TEXT, "where in the answer the engine reported it", null="no count"),
+        _column("cached_tokens_source", _TEXT, "who counted: usage, the engine in its answer", null="no count"),
         _ms("queue_ms", "time in the queue by the engine's own clock", _UNREPORTED),
         _ms("prefill_ms", "time of the prefill by the engine's own clock", _UNREPORTED),
         _ms("decode_ms", "time of the decode by the engine's own clock", _UNREPORTED),
@@ -140,7 +146,7 @@ REQUESTS = _table(
         _column("http_status", _INT32, "status of the HTTP response", null="no response"),
         _column("finish_reason", _TEXT, "why the engine stopped: stop, length, ...", null="not reported"),
         _column("chunks", _INT32, "output chunks that arrived"),
-        _column("bytes", _INT64, "bytes of the response that arrived", unit="bytes"),
+        _column("bytes", _INT64, "length of the response's body as it arrived, without framing", unit="bytes"),
     ],
 )
 """One row for each request, failures included."""

@@ -22,6 +22,9 @@ ROW_GROUP_ROWS = 4_096
 InThread = Callable[[Callable[[], None]], object]
 """Runs a function, in another thread or not, and returns when it is through; its exceptions come out."""
 
+# Its first conversion makes pyarrow import pandas, if that is installed: better now than between two measured requests.
+pa.array(())
+
 
 def in_this_thread(work: Callable[[], None]) -> None:
     work()

@@ -144,11 +144,9 @@ class Conductor:
     def _say_progress(self) -> None:
         total = self._runner.stats.total
         seconds = (time.time_ns() - self._began_ns) / 1e9
-        print(
-            f"  {seconds:5.0f} s  {self._runner.user_count} users  {total.num_requests} requests  "
-            f"{total.num_failures} failed  {total.current_rps:.1f}/s  E2E median {total.median_response_time or 0:.0f} ms",
-            flush=True,
-        )
+        rates = f"{total.current_rps:.1f}/s  E2E median {total.median_response_time or 0:.0f} ms"
+        counts = f"{total.num_requests} requests  {total.num_failures} failed"
+        print(f"  {seconds:5.0f} s  {self._runner.user_count} users  {counts}  {rates}", flush=True)
 
     # --- the end -------------------------------------------------------------------------------
 
@@ -164,7 +162,7 @@ class Conductor:
     def end(self, stopped_by: str) -> int:
         """Drain, take the last scrape, write the manifest. Returns the exit code that the run asks for.
 
-        Only the first call does so; another one, made by a second Ctrl-C, cancels what is in flight and waits for the first.
+        Only the first call does so; another one, as of a second Ctrl-C, cancels what is in flight and waits for it.
         """
         if self._ending:
             if not self._ended.is_set():
@@ -208,7 +206,9 @@ class Conductor:
             except KeyboardInterrupt:
                 self._cut_short()
         for client_id in missing:
-            self._problems.append(f"worker {self._planned[client_id]} did not answer at the end; its rows are not counted")
+            self._problems.append(
+                f"worker {self._planned[client_id]} did not answer at the end; its rows are not counted"
+            )
 
     def _cut_short(self) -> None:
         for client_id in self._planned:

@@ -9,7 +9,7 @@ from argparse import Namespace
 from typing import Any
 
 import gevent
-from locust import events
+import locust
 from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner, WorkerRunner
 
 from harness.errors import InputError, KvswarmError
@@ -33,6 +33,7 @@ def install(scenario: str) -> None:
     if _installed:
         return
     _installed = True
+    events: Any = locust.events
     events.init_command_line_parser.add_listener(lambda parser, **_: add_arguments(parser, scenario))
     events.init.add_listener(_on_init)
 
@@ -139,7 +140,7 @@ class MasterSide:
         self._end("run-time" if self._headless else "stop")
 
     def _on_quitting(self, **_: Any) -> None:
-        """Ctrl-C and SIGTERM come here before Locust tears the runner down; so does the regular end, when all is done."""
+        """Ctrl-C and SIGTERM come here before Locust tears the runner down; the regular end too, when all is done."""
         self._end("signal")
 
     def _end(self, stopped_by: str) -> None:

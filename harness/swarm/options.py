@@ -21,21 +21,36 @@ def scenarios_folder() -> Path:
     return here if here.is_dir() else Path(__file__).parents[2] / "scenarios"
 
 
+class Suggestions(list[str]):
+    """Choices that the form offers; the command line may give others, which are judged when they are opened."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def _scenarios(default: str) -> Suggestions:
+    """The names in scenarios/ and, so that the form can show it, what this process's command line says."""
+    own = ArgumentParser(add_help=False, allow_abbrev=False)
+    own.add_argument("--scenario", default=default)
+    given: str = own.parse_known_args()[0].scenario
+    names = scenario_names(scenarios_folder())
+    return Suggestions(names if given in names else [given, *names])
+
+
 def add_arguments(parser: ArgumentParser, scenario: str) -> None:
     """Add kvswarm's options to Locust's parser; `scenario` is the default one.
 
-    Locust calls this on every load of its page, so it has no side effects. Values must be plain (str, int, float, bool):
+    Locust calls this on every load of its page, so it has no side effects. Values must be plain (str, int, ...):
     Locust sends them to the workers with msgpack, and the form returns them in the type of their default.
     """
-    names = scenario_names(scenarios_folder())
     add: Any = parser.add_argument  # Locust's parser takes extra keywords (include_in_web_ui, ...)
     add(
-        "--scenario", default=scenario, metavar="NAME|FILE", env_var="KVSWARM_SCENARIO",
-        help=f"what to send: {', '.join(names)}, or the path of a YAML file",
+        "--scenario", default=scenario, choices=_scenarios(scenario), metavar="NAME|FILE", env_var="KVSWARM_SCENARIO",
+        help="what to send: a file in scenarios/ or, on the command line, the path of one",
     )  # fmt: skip
     add(
         "--target", default="", metavar="URL|NAME|FILE", env_var="KVSWARM_TARGET",
-        help="whom to send it to: an OpenAI base URL such as http://127.0.0.1:8000/v1, or a file in scenarios/targets",
+        help="whom to load: an OpenAI base URL such as http://127.0.0.1:8000/v1, or a file in scenarios/targets",
     )  # fmt: skip
     add(
         "--model", default="", env_var="KVSWARM_MODEL",
@@ -75,7 +90,8 @@ class RunOptions:
         """Raises InputError for a value that the command line or the form let through."""
         if not given.target.strip():
             raise InputError(
-                "No target: say whom to load, such as --target http://127.0.0.1:8000/v1 (in the form: Custom parameters, Target)."
+                "No target: say whom to load, such as --target http://127.0.0.1:8000/v1 "
+                "(in the form: Host, or Target among the custom parameters)."
             )
         if given.cold_start not in COLD_STARTS:
             raise InputError(f"cold-start is {given.cold_start!r}; it must be one of {', '.join(COLD_STARTS)}.")

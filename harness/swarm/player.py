@@ -95,7 +95,9 @@ class Player:
             )
             self._record(row, reply)
 
-        return self.client.post("/chat/completions", payload, {"X-Request-Id": request_id, **self._engine.request_headers}, on_reply)
+        return self.client.post(
+            "/chat/completions", payload, {"X-Request-Id": request_id, **self._engine.request_headers}, on_reply
+        )
 
     def _live(self, index: int, session: Session, reply: Reply) -> Message:
         """What the engine said, as a message; its length is what the engine counted."""

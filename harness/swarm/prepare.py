@@ -60,8 +60,9 @@ def _check_context(scenario: Scenario, lexicon: Lexicon, identity: Identity) -> 
     longest = Workload(scenario, "").longest_request_tokens(lexicon.template)
     if identity.context_tokens is not None and longest > identity.context_tokens:
         raise TargetError(
-            f"The context of {identity.model} is too small: a request of scenario {scenario.name} can take {longest} tokens "
-            f"(prompt and answer), the server allows {identity.context_tokens}; shorten the scenario or start the server with more context."
+            f"The context of {identity.model} is too small: a request of scenario {scenario.name} can take {longest} "
+            f"tokens (prompt and answer), the server allows {identity.context_tokens}; shorten the scenario, or start "
+            "the server with more context."
         )
 
 

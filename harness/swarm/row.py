@@ -28,7 +28,7 @@ def request_row(
 ) -> dict[str, Any]:
     """All columns of `harness.record.schema.REQUESTS`; what is not known is None.
 
-    In a closed loop a turn is due when the one before has ended, so nothing is blocked and all lag is the harness's own.
+    In a closed loop a turn is due when the one before has ended: nothing is blocked, and all lag is the harness's own.
     """
     lag_ms = None if reply.t_send is None or reply.clock_stepped else (reply.t_send - due_ns) / 1e6
     ttft_due_ms = None if reply.t_first is None or reply.clock_stepped else (reply.t_first - due_ns) / 1e6

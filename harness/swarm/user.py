@@ -9,7 +9,7 @@ from harness.swarm.player import Player
 from harness.swarm.worker import WorkerRun
 
 
-class SessionUser(User):  # type: ignore[misc]  # Locust's classes are untyped
+class SessionUser(User):
     """Plays the sessions of the run's scenario, one after the other. Subclass it in a locustfile."""
 
     abstract = True
@@ -36,5 +36,3 @@ class SessionUser(User):  # type: ignore[misc]  # Locust's classes are untyped
     def wait_time(self) -> float:
         """Think times are the scenario's."""
         return 0.0
-
-

@@ -59,7 +59,8 @@ def warm_up(made: Preparation, folder: str) -> list[tuple[str, int]]:
             reply = player.send(_session(made, number), 0, [], due_ns=time.time_ns())
             if reply.status != "ok":
                 raise TargetError(
-                    f"The first request to {made.target.url} failed ({reply.status}): {reply.error}. Nothing else was sent."
+                    f"A warm-up request to {made.target.url} failed ({reply.status}): {reply.error}. "
+                    "The load was not started."
                 )
     finally:
         client.close()

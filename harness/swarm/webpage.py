@@ -31,15 +31,16 @@ def attach(web_ui: Any, make_ready: Callable[[Namespace], None]) -> None:
 
     guarded = web_ui.auth_required_if_enabled(before_start)
 
-    @web_ui.app.before_request
     def intercept() -> Any:
         if request.method == "POST" and request.endpoint == "locust.swarm":
             return guarded()
         return None
 
+    web_ui.app.before_request(intercept)
+
 
 def check_port(host: str, port: int) -> None:
-    """End the process with one sentence (exit code 2) if the page's port is taken; Locust would only log a traceback."""
+    """End the process with one sentence (exit code 2) if the page's port is taken, where Locust logs a traceback."""
     probe = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -47,8 +48,9 @@ def check_port(host: str, port: int) -> None:
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL):
             raise
+        place = f"{host or '*'}:{port}"
         sys.stderr.write(
-            f"kvswarm: Locust's page cannot listen on {host or '*'}:{port} ({error.strerror}); choose another with --web-port.\n"
+            f"kvswarm: Locust's page cannot listen on {place} ({error.strerror}); choose another with --web-port.\n"
         )
         sys.exit(2)
     finally:

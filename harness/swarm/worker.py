@@ -104,12 +104,12 @@ class WorkerRun:
             self._in_flight -= 1
 
     def closed(self) -> bool:
-        return self._draining.is_set()
+        return bool(self._draining.is_set())
 
     def wait(self, seconds: float) -> bool:
         if seconds > 0:
-            return bool(self._draining.wait(seconds))
-        return self._draining.is_set()
+            self._draining.wait(seconds)
+        return self.closed()
 
     def _record(self, row: dict[str, Any], reply: Reply) -> None:
         try:

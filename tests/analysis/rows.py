@@ -14,7 +14,7 @@ def request(**changes: Any) -> Row:
     row = dict.fromkeys(REQUESTS.names)
     row |= {"run_id": "r1", "target": "http://t/v1", "engine": "e", "model": "m", "scenario": "demo", "worker": 0}
     row |= {"kind": "agent-loop", "phase": "measure", "warmth": "cold", "request_id": "q", "status": "ok"}
-    return row | {"t_due": 1_000, "t_send": 1_000, "chunks": 0, "bytes": 0} | changes
+    return row | {"t_due": 1_000, "t_send": 1_000, "chunks": 0, "coalesced": 0, "bytes": 0} | changes
 
 
 def sample(name: str, value: float, t_ns: int, moment: str, **changes: Any) -> Row:

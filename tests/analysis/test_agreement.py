@@ -61,16 +61,6 @@ def test_since_before_all_requests_sent_after_that_scrape_count(make_run: MakeRu
     assert compare(make_run, rows, 10, 100, since="before").sentence() == "exactly equal"
 
 
-def test_a_length_that_the_engine_did_not_count_is_unknown(make_run: MakeRun) -> None:
-    rows = [
-        request(cached_tokens=1, prompt_tokens=10, prompt_tokens_source="usage"),
-        request(cached_tokens=1, prompt_tokens=10, prompt_tokens_source="tokenizer"),
-    ]
-    found = compare(make_run, rows, 2, 20)
-
-    assert (found.prompt.requests, found.prompt.unknown_requests) == (10, 1)
-
-
 def test_without_counters_or_reports_nothing_can_be_compared(make_run: MakeRun) -> None:
     nothing = "cannot be compared: the counters or the requests do not tell"
 

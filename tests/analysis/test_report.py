@@ -14,7 +14,14 @@ from tests.analysis.rows import Row, request, scrape
 MakeRun = Callable[..., Run]
 
 TIMES = {"ttft_ms": 100.0, "ttft_due_ms": 101.0, "tpot_ms": 8.0, "e2e_ms": 900.0, "late_ms": 0.5}
-STAMPS = {"clock": "kernel", "stamp_error_ms": 0.01, "chunks": 64, "coalesced": 1, "clock_stepped": False}
+STAMPS = {
+    "t_first": 2_000,
+    "clock": "kernel",
+    "stamp_error_ms": 0.01,
+    "chunks": 64,
+    "coalesced": 1,
+    "clock_stepped": False,
+}
 
 
 def rows(cached: int | None) -> list[Row]:
@@ -60,7 +67,7 @@ def test_one_run_shows_latency_hit_rate_and_how_far_to_trust_them(make_run: Make
     assert "hit rate, counters 60.0 %: 240,000 of 400,000 tokens, from warmup_end to after" in words
     assert "counters and requests exactly equal" in words
     assert "planned prompt lengths exact for 200 of 200 requests (100.0 %)" in words
-    assert "arrival stamps kernel clock for 200 requests; error p99 0.01 ms; 1.6 % coalesced" in words
+    assert "arrival stamps kernel clock for 200 requests; error p99 0.01 ms; 1.6 % of the chunks coalesced" in words
     assert "requests not ok none" in words
 
 
@@ -118,6 +125,13 @@ def test_a_rough_99th_percentile_is_marked(make_run: MakeRun) -> None:
     assert "* of fewer than 100 values" in rough
 
 
+def test_chunks_that_were_taken_for_tokens_are_told(make_run: MakeRun) -> None:
+    by_events = [request(output_tokens_source="events"), request(output_tokens_source="usage")]
+
+    assert "output tokens one a chunk for 1 requests" in " ".join(printed([make_run(by_events)]).split())
+    assert "one a chunk" not in printed([make_run(rows(cached=1))])
+
+
 def test_problems_are_told_as_they_are_written(make_run: MakeRun) -> None:
     run = make_run(rows(cached=1), problems=["worker 1 [of 2] was lost"], state="incomplete")
 
@@ -156,7 +170,7 @@ def test_the_keys_of_the_json_are_stable(make_run: MakeRun) -> None:
 
     assert set(run) == {
         "run_id", "state", "engine", "model", "target", "scenario", "groups", "warm_to_cold", "hit_rate", "counters",
-        "agreement", "planned_lengths", "stamps", "problems",
+        "agreement", "planned_lengths", "stamps", "chunks_counted", "problems",
     }  # fmt: skip
     first = run["groups"][0]
     assert set(first) == {

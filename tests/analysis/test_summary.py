@@ -80,7 +80,6 @@ def test_planned_lengths_are_compared_where_both_are_known(make_run: MakeRun) ->
         request(planned_prompt_tokens=100, prompt_tokens=100),
         request(planned_prompt_tokens=100, prompt_tokens=97),
         request(planned_prompt_tokens=100, prompt_tokens=None),
-        request(planned_prompt_tokens=100, prompt_tokens=100, prompt_tokens_source="tokenizer"),
     ]
     lengths = summarise(make_run(rows)).planned_lengths
 
@@ -89,9 +88,13 @@ def test_planned_lengths_are_compared_where_both_are_known(make_run: MakeRun) ->
 
 def test_the_quality_of_the_stamps_is_told(make_run: MakeRun) -> None:
     rows = [
-        request(clock="kernel", stamp_error_ms=0.0, coalesced=0, chunks=30, clock_stepped=False, late_ms=1.0),
-        request(clock="kernel", stamp_error_ms=1.0, coalesced=4, chunks=50, clock_stepped=True, late_ms=None),
-        request(status="connect_error", clock_stepped=False),
+        request(
+            clock="kernel", t_first=2_000, stamp_error_ms=0.0, coalesced=0, chunks=30, clock_stepped=False, late_ms=1.0
+        ),
+        request(
+            clock="kernel", t_first=2_000, stamp_error_ms=1.0, coalesced=4, chunks=50, clock_stepped=True, late_ms=None
+        ),
+        request(status="connect_error", clock="user", clock_stepped=False),
     ]
     stamps = summarise(make_run(rows)).stamps
 

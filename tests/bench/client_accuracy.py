@@ -1,7 +1,7 @@
 """How far is the TTFT of a Locust worker from the truth, and what does an event cost? `make bench` runs it.
 
-Starts the metronome on one core and Locust (master and one worker) on another, holds every request's `ttft_ms` against what the
-server knows, first wave included, and prints percentiles of the error and the worker's CPU time per SSE event.
+Starts the metronome on one core and Locust (master and one worker) on another, holds every request's `ttft_ms` against
+what the server knows, first wave included, and prints percentiles of the error and the worker's CPU time per SSE event.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.analysis import load
+from harness import analysis
 from harness.launch import free_port
 
 HERE = Path(__file__).parent
@@ -55,19 +55,22 @@ def run_locust(port: int, streams: int, run_time: str, results: str, core: int) 
 
 def compare(results: str, log: Path, streams: int) -> int:
     truth = {record["id"]: record for record in map(json.loads, log.read_text().splitlines())}
-    run = load("latest", results)
+    run = analysis.load("latest", results)
     rows = run.requests[(run.requests.phase == "measure") & (run.requests.status == "ok")]
     known = rows[rows.request_id.isin(truth)]
     true_ms = known.request_id.map(lambda key: (truth[key]["first_ns"] - truth[key]["arrived_ns"]) / 1e6)
     error = (known.ttft_ms - true_ms).abs()
     first_wave = error[known.session < streams]
     worker = run.manifest.workers[0]
+    assert worker.cpu_s is not None
+    assert worker.wall_s is not None
     events = int(rows.chunks.sum()) + 3 * len(rows)  # the role, the usage and [DONE] are events too
     print(f"{len(known)} of {len(rows)} requests matched, {streams} streams, {events / worker.wall_s:,.0f} events/s")
     for name, values in (("all", error), ("first wave", first_wave)):
         p50, p99, worst = values.quantile(0.5), values.quantile(0.99), values.max()
         print(f"|TTFT - truth|, {name}: p50 {p50:.3f} ms, p99 {p99:.3f} ms, max {worst:.3f} ms")
-    print(f"CPU of the worker: {worker.cpu_s / events * 1e6:.1f} us an event, {worker.cpu_s / worker.wall_s:.0%} of a core")
+    cost_us, share = worker.cpu_s / events * 1e6, worker.cpu_s / worker.wall_s
+    print(f"CPU of the worker: {cost_us:.1f} us an event, {share:.0%} of a core")
     return 0
 
 

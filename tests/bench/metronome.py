@@ -2,10 +2,10 @@
 
     python tests/bench/metronome.py --port 9100 --log FILE
 
-OpenAI's chat endpoint, as little of it as a run needs. Each answer's first token is due TTFT after the request's last byte
-arrived (kernel stamp), the others follow on an absolute schedule, one HTTP chunk and one send() each. One thread, one epoll
-loop that spins for the last millisecond before a deadline: give it a core of its own. On SIGTERM it writes one JSON line
-a request: {"id": X-Request-Id, "arrived_ns", "first_ns", "last_ns"}, times in ns since the epoch.
+OpenAI's chat endpoint, as little of it as a run needs. Each answer's first token is due TTFT after the request's last
+byte arrived (kernel stamp), the others follow on an absolute schedule, one HTTP chunk and one send() each. One thread,
+one epoll loop that spins for the last millisecond before a deadline: give it a core of its own. On SIGTERM it writes
+one JSON line a request: {"id": X-Request-Id, "arrived_ns", "first_ns", "last_ns"}, times in ns since the epoch.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ SPIN_NS = 1_000_000
 
 def event(choice: dict[str, Any] | None, usage: dict[str, Any] | None = None) -> bytes:
     """One SSE event of the usual size as one HTTP chunk."""
-    body = {"id": "chatcmpl-0123456789abcdef", "object": "chat.completion.chunk", "created": 1767225600, "model": "metronome"}
-    data = {**body, "choices": [choice] if choice else [], **({"usage": usage} if usage else {})}
+    body = {"id": "chatcmpl-0123456789abcdef", "object": "chat.completion.chunk", "created": 1767225600}
+    data = {**body, "model": "metronome", "choices": [choice] if choice else [], **({"usage": usage} if usage else {})}
     return chunk(b"data: " + json.dumps(data).encode() + b"\n\n")
 
 
@@ -136,7 +136,8 @@ class Metronome:
         if not asked.get("stream"):
             usage = {"prompt_tokens": prompt, "completion_tokens": 1, "total_tokens": prompt + 1}
             message = {"role": "assistant", "content": " word"}
-            connection.sock.send(plain({"choices": [{"index": 0, "message": message, "finish_reason": "length"}], "usage": usage}))
+            choice = {"index": 0, "message": message, "finish_reason": "length"}
+            connection.sock.send(plain({"choices": [choice], "usage": usage}))
             return
         tokens = self.options.tokens
         usage = {"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}

@@ -33,13 +33,20 @@ def test_a_scrape_holds_the_samples_and_its_times(serve: Serve) -> None:
     assert asked[0]["connection"] == "close"
 
 
+NO_METRICS = (
+    ": there are no server metrics; start llama-server with --metrics, SGLang with --enable-metrics, "
+    "or give metrics_url in a target file"
+)
+
+
 @pytest.mark.parametrize(
     ("answer", "error", "is_absent"),
     [
-        ((404, "Not Found"), "GET {url} answered 404 (Not Found)", True),
+        ((404, "Not Found"), "GET {url} answered 404 (Not Found)" + NO_METRICS, True),
         (
             (501, {"error": {"message": "This server does not support metrics endpoint. Start it with `--metrics`"}}),
-            "GET {url} answered 501 (This server does not support metrics endpoint. Start it with `--metrics`)",
+            "GET {url} answered 501 (This server does not support metrics endpoint. Start it with `--metrics`)"
+            + NO_METRICS,
             True,
         ),
         ((500, ""), "GET {url} answered 500 (an empty body)", False),

@@ -67,9 +67,7 @@ def test_rows_equal_counters_with_caching_off(
 ) -> None:
     server = llama_cpp_server(cache_prompt=False)
     options = ("--headless", "--users", 2, "--spawn-rate", 2, "--run-time", "5s")
-    locust = start_locust(
-        "multi_round.py", "--scenario", scenario(CHAT), "--target", server.url, *options, workers=2
-    )
+    locust = start_locust("multi_round.py", "--scenario", scenario(CHAT), "--target", server.url, *options, workers=2)
     code, output = locust.wait()
     assert code == 0, output
     rows = check_exact(load("latest", tmp_path / "results"))

@@ -100,6 +100,10 @@ def test_the_output_length_is_forced() -> None:
     assert "cache_prompt" not in payload
 
 
+def test_every_measured_request_gets_a_connection_of_its_own() -> None:
+    assert engine_at("http://h").request_headers == {"Connection": "close"}
+
+
 @pytest.mark.parametrize(
     ("running", "queued", "idle"), [(0.0, 0.0, True), (1.0, 0.0, False), (0.0, 2.0, False), (3.0, 1.0, False)]
 )
@@ -114,12 +118,14 @@ def test_a_page_without_the_gauges_does_not_tell_whether_it_is_idle() -> None:
     assert engine.is_idle({"llamacpp:requests_processing": 0.0}) is None
 
 
-def test_a_reset_erases_every_slot_and_admits_what_it_cannot_reach(serve: Serve, recorded: dict[str, Any]) -> None:
+def test_a_reset_erases_every_slot_and_admits_what_it_cannot_reach(
+    serve: Serve, recorded: dict[str, Any], fixtures: Path
+) -> None:
     props = {**json.loads(recorded["GET /props"]), "total_slots": 2}
     routes = {
         **recorded,
         "GET /props": props,
-        "POST /slots/0?action=erase": {"id_slot": 0, "n_erased": 1538},
+        "POST /slots/0?action=erase": (fixtures / "xllamacpp" / "slot_erase.body.json").read_text(),  # 1538 tokens
         "POST /slots/1?action=erase": {"id_slot": 1, "n_erased": 12},
     }
     outcome = engine_at(serve(routes)).reset_cache()

@@ -21,7 +21,7 @@ def request_row() -> Callable[..., Row]:
         row = dict.fromkeys(REQUESTS.names)
         row |= {"run_id": "r1", "target": "http://127.0.0.1:8000/v1", "engine": "e", "model": "m", "scenario": "s"}
         row |= {"phase": "measure", "worker": 0, "request_id": "q", "t_due": 1_000, "status": "ok"}
-        return row | {"chunks": 0, "bytes": 0} | changes
+        return row | {"chunks": 0, "coalesced": 0, "bytes": 0} | changes
 
     return make
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.workload.content import common_words
 from harness.workload.scenario import AgentLoop, LongDocument, MultiRound
 from harness.workload.session import Message, Session
 
@@ -61,3 +62,13 @@ def scripted_prompts(session: Session) -> list[tuple[Message, ...]]:
     """All prompts of a session whose replies are scripted."""
     replies = [turn.reply for turn in session.turns]
     return [session.prompt(turn.index, replies[: turn.index]) for turn in session.turns]
+
+
+def shared_by_paths(path_a: list[tuple[int, int]], path_b: list[tuple[int, int]], lexicon_size: int) -> int:
+    """Leading tokens that two prompts share: equal entries, then what the next two ids spell alike."""
+    shared = 0
+    for (id_a, tokens_a), (id_b, tokens_b) in zip(path_a, path_b, strict=False):
+        if (id_a, tokens_a) != (id_b, tokens_b):
+            return shared + min(common_words(id_a, id_b, lexicon_size), tokens_a, tokens_b)
+        shared += tokens_a
+    return shared

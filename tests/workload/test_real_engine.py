@@ -9,22 +9,11 @@ import requests
 from harness.embedded.server import RunningServer
 from harness.engines.detect import connect
 from harness.engines.target import Target
-from harness.workload.content import common_words
 from harness.workload.lexicon import learn
 from harness.workload.scenario import Scenario
 from harness.workload.text import Renderer
 from harness.workload.workload import Workload
-from tests.workload.samples import agent_loop, long_document, multi_round, scripted_prompts
-
-
-def shared(path_a: list[tuple[int, int]], path_b: list[tuple[int, int]], lexicon_size: int) -> int:
-    """Leading tokens that two prompts have in common, by their paths."""
-    same = 0
-    for (id_a, tokens_a), (id_b, tokens_b) in zip(path_a, path_b, strict=False):
-        if (id_a, tokens_a) != (id_b, tokens_b):
-            return same + min(common_words(id_a, id_b, lexicon_size), tokens_a, tokens_b)
-        same += tokens_a
-    return same
+from tests.workload.samples import agent_loop, long_document, multi_round, scripted_prompts, shared_by_paths
 
 
 def test_the_server_counts_and_reuses_exactly_what_the_paths_say(llama_cpp: RunningServer) -> None:
@@ -40,6 +29,6 @@ def test_the_server_counts_and_reuses_exactly_what_the_paths_say(llama_cpp: Runn
             path = renderer.path(prompt)
             assert usage["prompt_tokens"] == sum(tokens for _, tokens in path)
             if before is not None:
-                reused = shared(before, path, len(lexicon.words))
+                reused = shared_by_paths(before, path, len(lexicon.words))
                 assert usage["prompt_tokens_details"]["cached_tokens"] == reused
             before = path

@@ -6,14 +6,13 @@ from itertools import takewhile
 import pytest
 
 from harness.errors import ScenarioError
-from harness.workload.content import common_words
 from harness.workload.lexicon import Lexicon, learn
 from harness.workload.scenario import Scenario
 from harness.workload.session import Message, Segment
 from harness.workload.text import Renderer, unrelated_prompt
 from harness.workload.workload import Workload
 from tests.workload.fake_target import FakeTarget
-from tests.workload.samples import agent_loop, long_document, multi_round, scripted_prompts
+from tests.workload.samples import agent_loop, long_document, multi_round, scripted_prompts, shared_by_paths
 
 EACH_KIND = pytest.mark.parametrize("scenario", [agent_loop(), long_document(), multi_round()], ids=lambda s: s.kind)
 
@@ -45,17 +44,7 @@ def test_paths_tell_which_leading_tokens_any_two_prompts_share(scenario: Scenari
     for path_a, ids_a in zip(paths, ids, strict=True):
         for path_b, ids_b in zip(paths, ids, strict=True):
             shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(ids_a, ids_b, strict=False))))
-            assert told_by_paths(path_a, path_b, len(lexicon.words)) == shared
-
-
-def told_by_paths(path_a: list[tuple[int, int]], path_b: list[tuple[int, int]], lexicon_size: int) -> int:
-    """Equal entries, and then what the ids of the first two different ones spell alike."""
-    shared = 0
-    for (id_a, tokens_a), (id_b, tokens_b) in zip(path_a, path_b, strict=False):
-        if (id_a, tokens_a) != (id_b, tokens_b):
-            return shared + min(common_words(id_a, id_b, lexicon_size), tokens_a, tokens_b)
-        shared += tokens_a
-    return shared
+            assert shared_by_paths(path_a, path_b, len(lexicon.words)) == shared
 
 
 def test_a_message_is_its_opener_and_its_segments_end_to_end(target: FakeTarget) -> None:
@@ -115,7 +104,7 @@ def test_an_unrelated_prompt_has_the_wanted_length_and_shares_only_the_head(targ
     assert [message.role for message in one] == ["user"]
     assert target.count_chat(renderer.chat(one)) == 60
     head = lexicon.template.head["user"] + lexicon.template.opener_tokens
-    assert told_by_paths(renderer.path(one), renderer.path(other), len(lexicon.words)) == head
+    assert shared_by_paths(renderer.path(one), renderer.path(other), len(lexicon.words)) == head
 
 
 def test_an_unrelated_prompt_has_a_word_at_least(target: FakeTarget) -> None:

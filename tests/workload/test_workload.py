@@ -62,6 +62,14 @@ def test_skewed_popularity_changes_the_choice_of_documents_and_nothing_else() ->
     assert chosen[0] > chosen[1] > chosen[5]
 
 
+def test_another_number_of_questions_changes_neither_documents_nor_lengths() -> None:
+    some, three = Workload(long_document(), "n"), Workload(long_document(questions=3), "n")
+    for number in range(30):
+        one, other = some.session(number), three.session(number)
+        assert one.opening == other.opening
+        assert all(turn == same for turn, same in zip(one.turns, other.turns, strict=False))
+
+
 def test_uniform_popularity_chooses_each_document_about_equally_often() -> None:
     workload = Workload(long_document(documents=4), "n")
     chosen = Counter(workload.session(number).opening[0].segments[1].document for number in range(400))
