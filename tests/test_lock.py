@@ -22,10 +22,9 @@ SYSTEMS = [
 def pinned(path: Path, system: dict[str, str]) -> dict[str, str]:
     """Package -> version, of the lines that hold for a system."""
     lines = re.findall(r"^[a-z0-9].*?(?= \\$)", path.read_text(), re.MULTILINE)
-    found = [requirement for requirement in map(Requirement, lines)]
     return {
         canonicalize_name(requirement.name): str(requirement.specifier).removeprefix("==")
-        for requirement in found
+        for requirement in map(Requirement, lines)
         if requirement.marker is None or requirement.marker.evaluate(system)
     }
 

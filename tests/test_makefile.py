@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -19,7 +20,9 @@ TARGETS = re.search(r"^\.PHONY: (.+)$", MAKEFILE, re.MULTILINE)
 
 
 def make(*words: str) -> str:
-    return subprocess.run(["make", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    # of the environment PATH alone: these tests may themselves be run by make, with variables of its own
+    path = {"PATH": os.environ["PATH"]}
+    return subprocess.run(["make", *words], cwd=ROOT, env=path, check=True, capture_output=True, text=True).stdout
 
 
 def test_every_target_and_every_variable_is_explained() -> None:

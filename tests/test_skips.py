@@ -21,17 +21,8 @@ EXPECTED_TO_FAIL = "import pytest\n@pytest.mark.xfail\ndef test_it(): raise Valu
 def outcome(tmp_path: Path, source: str, no_skips: str) -> tuple[int, str]:
     path = tmp_path / "test_sample.py"
     path.write_text(source)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-c",
-        str(ROOT / "pyproject.toml"),
-        "-p",
-        "tests.conftest",
-        str(path),
-    ]
+    options = ["-c", str(ROOT / "pyproject.toml"), "-p", "tests.conftest", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, str(path)]
     environment = {**os.environ, "KVSWARM_NO_SKIPS": no_skips}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout

@@ -15,7 +15,7 @@ from rich.text import Text
 from harness.analysis.numbers import UNKNOWN, count, milliseconds, percent
 from harness.analysis.run import Run
 from harness.analysis.summary import Summary, summarise
-from harness.analysis.tables import Footnotes, hit_table, kinds, latency_table
+from harness.analysis.tables import Footnotes, hit_table, kinds, latency_table, p99
 
 
 def render(runs: Sequence[Run], console: Console) -> None:
@@ -31,16 +31,18 @@ def render(runs: Sequence[Run], console: Console) -> None:
             console.print(table(summaries, kind, scenario, notes))
         for line in _warm_to_cold(summaries, kind, scenario):
             _say(console, line)
+    for number, summary in enumerate(summaries, start=1):
+        console.print()
+        _say(console, f"Run {number}: how far to trust it" if len(summaries) > 1 else "How far to trust it", "bold")
+        console.print(_checks(summary, notes))
+        for problem in summary.problems:
+            _say(console, f"Problem: {problem}", style="red")
+        for sentence in summary.notes:
+            _say(console, f"Note: {sentence}")
     if notes.lines:
         console.print()
     for note in notes.lines:
         _say(console, note, style="dim")
-    for number, summary in enumerate(summaries, start=1):
-        console.print()
-        _say(console, f"Run {number}: how far to trust it" if len(summaries) > 1 else "How far to trust it", "bold")
-        console.print(_checks(summary))
-        for problem in summary.problems:
-            _say(console, f"Problem: {problem}", style="red")
 
 
 def as_json(runs: Sequence[Run]) -> str:
@@ -84,7 +86,7 @@ def _warm_to_cold(summaries: Sequence[Summary], kind: str, scenario: str) -> Ite
                 yield f"{run}warm TTFT is {pair.ratio:.2f} of cold ({both})"
 
 
-def _checks(summary: Summary) -> Table:
+def _checks(summary: Summary, notes: Footnotes) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
@@ -94,8 +96,8 @@ def _checks(summary: Summary) -> Table:
         ("hit rate, counters", _counters(summary)),
         ("counters and requests", summary.agreement.sentence()),
         ("planned prompt lengths", _planned(summary)),
-        ("arrival stamps", _stamps(summary)),
-        ("harness late by", _late(summary)),
+        ("arrival stamps", _stamps(summary, notes)),
+        ("harness late by", _late(summary, notes)),
     ]
     if summary.chunks_counted:
         rows.append(("output tokens", f"one a chunk for {summary.chunks_counted} requests: their TPOT is per chunk"))
@@ -139,15 +141,16 @@ def _planned(summary: Summary) -> str:
     )
 
 
-def _stamps(summary: Summary) -> str:
+def _stamps(summary: Summary, notes: Footnotes) -> str:
     stamps = summary.stamps
     clocks = ", ".join(f"{clock} clock for {n} requests" for clock, n in stamps.by_clock.items()) or "no output arrived"
-    known = stamps.error_p99_ms is not None
-    error = f"error p99 {milliseconds(stamps.error_p99_ms)} ms" if known else f"error {UNKNOWN} (no kernel stamps)"
+    error = (
+        f"error p99 {p99(stamps.error_ms, notes)} ms" if stamps.error_ms.n else f"error {UNKNOWN} (no kernel stamps)"
+    )
     text = f"{clocks}; {error}; {percent(stamps.coalesced_share)} of the chunks coalesced"
     return f"{text}; the clock was set during {stamps.clock_steps} requests" if stamps.clock_steps else text
 
 
-def _late(summary: Summary) -> str:
-    late_ms = summary.stamps.late_p99_ms
-    return f"{UNKNOWN} (no request was sent)" if late_ms is None else f"p99 {milliseconds(late_ms)} ms"
+def _late(summary: Summary, notes: Footnotes) -> str:
+    late = summary.stamps.late_ms
+    return f"p99 {p99(late, notes)} ms" if late.n else f"{UNKNOWN} (no request was sent)"

@@ -70,14 +70,14 @@ class Stamps:
 
     by_clock: dict[str, int]
     """Number of requests with output for each clock."""
-    error_p99_ms: float | None
-    """99th percentile of `stamp_error_ms`; None: there are no kernel stamps."""
+    error_ms: Percentiles
+    """Of `stamp_error_ms`; n is 0 without kernel stamps."""
     coalesced_share: float | None
     """Output chunks that came in one read with an earlier one / all output chunks; None: no chunks."""
     clock_steps: int
     """Requests during which the clock was set."""
-    late_p99_ms: float | None
-    """99th percentile of `late_ms`, the delay that is the harness's own."""
+    late_ms: Percentiles
+    """Of `late_ms`, the delay that is the harness's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,8 @@ class Summary:
     chunks_counted: int
     """Requests whose output tokens nobody counted: each chunk was taken for one, so their TPOT is a time per chunk."""
     problems: tuple[str, ...]
+    notes: tuple[str, ...]
+    """As run.json has them."""
 
 
 def summarise(run: Run) -> Summary:
@@ -132,6 +134,7 @@ def summarise(run: Run) -> Summary:
         stamps=_stamps(measured),
         chunks_counted=int((measured["output_tokens_source"] == "events").sum()),
         problems=run.problems,
+        notes=tuple(run.manifest.notes),
     )
 
 
@@ -185,8 +188,8 @@ def _stamps(rows: pd.DataFrame) -> Stamps:
     clocks = rows.loc[rows["t_first"].notna(), "clock"]
     return Stamps(
         by_clock={str(clock): int(n) for clock, n in clocks.value_counts().sort_index().items()},
-        error_p99_ms=percentiles(rows["stamp_error_ms"]).p99,
+        error_ms=percentiles(rows["stamp_error_ms"]),
         coalesced_share=int(rows["coalesced"].sum()) / chunks if chunks else None,
         clock_steps=int(rows["clock_stepped"].sum()),
-        late_p99_ms=percentiles(rows["late_ms"]).p99,
+        late_ms=percentiles(rows["late_ms"]),
     )

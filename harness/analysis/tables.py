@@ -113,11 +113,12 @@ def _times(times: Times, notes: Footnotes) -> list[str]:
     if times.tpot.n == 0:
         notes.need(_UNKNOWN_TPOT)
     texts = [milliseconds(cell) for cell in cells]
-    texts[2] = _p99(ttft, notes)
+    texts[2] = p99(ttft, notes)
     return texts
 
 
-def _p99(values: Percentiles, notes: Footnotes) -> str:
+def p99(values: Percentiles, notes: Footnotes) -> str:
+    """In ms, marked if it is of few values."""
     text = milliseconds(values.p99)
     if values.n and values.p99_is_rough:
         notes.need(_ROUGH)

@@ -42,7 +42,7 @@ def read_message(response: Response, body: bytes, body_ends: list[int], read_eve
     `body` and `body_ends` as `Response.body` gives them.
     """
     if body.lstrip().startswith(b"{"):
-        return _read_plain(body, body_ends, response.complete, read_event)
+        return _read_plain(body, body_ends, response, read_event)
     return _read_stream(body, body_ends, response, read_event)
 
 
@@ -53,15 +53,15 @@ def read_error(body: bytes, read_event: ReadEvent) -> str:
     return message or body.decode(errors="replace").strip()
 
 
-def _read_plain(body: bytes, body_ends: list[int], complete: bool, read_event: ReadEvent) -> Message:
+def _read_plain(body: bytes, body_ends: list[int], response: Response, read_event: ReadEvent) -> Message:
     message = Message(is_stream=False)
-    parsed, message.error = _decode([body])
+    parsed, error = _decode([body])
     if parsed:
         event = read_event(parsed[0])
         message.events, message.ends, message.reads = [event], [len(body)], [bisect_left(body_ends, len(body))]
-        message.is_whole, message.error = complete, event.error
-    elif not complete:
-        message.error = None  # it is no JSON because its end is missing
+        message.is_whole, message.error = response.complete, event.error
+    elif response.complete and response.delimiter != "close":
+        message.error = error  # in any other case its end may be missing
     return message
 
 

@@ -63,7 +63,7 @@ class Reply:
     """What opening the connection took; None if it was open."""
     ttft_ms: float | None
     tpot_ms: float | None
-    """(t_last - t_first) / (output_tokens - first_tokens); None if the divisor is 0, or if one chunk held all output."""
+    """(t_last - t_first) / (output_tokens - first_tokens); None if the divisor is 0, or if there is one chunk."""
     itl_ms: tuple[float, ...] | None
     """Gaps between consecutive output chunks, 0.0 within one read."""
     e2e_ms: float | None
@@ -159,7 +159,7 @@ def _judge(exchange: Exchange, message: Message, body: bytes, read_event: ReadEv
         return "ok", None
     error = exchange.error
     if exchange.ended == "complete":
-        error = "the stream ended without [DONE]"
+        error = "the stream ended without [DONE]" if message.is_stream else "the body ended amid its JSON object"
     return _STATUS_OF_END[exchange.ended], error
 
 

@@ -135,13 +135,19 @@ class WorkerRun:
     def drain(self, reason: str) -> Drained:
         """Let requests in flight end (at most the plan's drain timeout), cancel the rest, write the last part.
 
-        May be called from several greenlets; all return when the first is through.
+        May be called from several greenlets; all return when the first is through. A KeyboardInterrupt meanwhile, as of
+        a second Ctrl-C, cancels what is in flight at once.
         """
-        if self._draining.is_set():
-            self._drained.wait()
-        else:
-            self._draining.set()
-            self._wait_for_requests(self.plan.drain_timeout_s)
+        is_first = not self._draining.is_set()
+        self._draining.set()
+        try:
+            if is_first:
+                self._wait_for_requests(self.plan.drain_timeout_s)
+            else:
+                self._drained.wait()
+        except KeyboardInterrupt:
+            self.cut_drain_short()
+        if is_first:
             self.cut_drain_short()
             self._wait_for_requests(5.0)
             for player in self._players:
@@ -150,6 +156,7 @@ class WorkerRun:
             self._flush()
             self._cpu_s, self._wall_s = _cpu_s() - self._cpu_s, time.monotonic() - self._wall_s
             self._drained.set()
+        self._drained.wait()
         return Drained(
             run_id=self.plan.run_id,
             worker=self.plan.worker,

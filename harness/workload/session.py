@@ -14,7 +14,7 @@ class Segment:
     """
 
     kind: str
-    """system, tools, document, user, observation or reply."""
+    """system, tools, preamble, document, user, observation or reply."""
     content_id: int
     """int64; also spells the first words of the text, see `harness.workload.content`."""
     tokens: int

@@ -132,9 +132,10 @@ def test_chunks_that_were_taken_for_tokens_are_told(make_run: MakeRun) -> None:
     assert "one a chunk" not in printed([make_run(rows(cached=1))])
 
 
-def test_problems_are_told_as_they_are_written(make_run: MakeRun) -> None:
-    run = make_run(rows(cached=1), problems=["worker 1 [of 2] was lost"], state="incomplete")
+def test_problems_and_notes_are_told_as_they_are_written(make_run: MakeRun) -> None:
+    run = make_run(rows(cached=1), problems=["worker 1 [of 2] was lost"], notes=["all well"], state="incomplete")
 
+    assert "Note: all well" in printed([run])
     assert "Problem: worker 1 [of 2] was lost" in printed([run])
     assert "(incomplete)" in printed([run])
 
@@ -170,7 +171,7 @@ def test_the_keys_of_the_json_are_stable(make_run: MakeRun) -> None:
 
     assert set(run) == {
         "run_id", "state", "engine", "model", "target", "scenario", "groups", "warm_to_cold", "hit_rate", "counters",
-        "agreement", "planned_lengths", "stamps", "chunks_counted", "problems",
+        "agreement", "planned_lengths", "stamps", "chunks_counted", "problems", "notes",
     }  # fmt: skip
     first = run["groups"][0]
     assert set(first) == {
@@ -184,7 +185,7 @@ def test_the_keys_of_the_json_are_stable(make_run: MakeRun) -> None:
     assert set(run["agreement"]) == {"requests", "cached", "prompt"}
     assert set(run["agreement"]["cached"]) == set(run["agreement"]["prompt"]) == COMPARISON
     assert set(run["planned_lengths"]) == {"compared", "exact", "largest_difference_tokens"}
-    assert set(run["stamps"]) == {"by_clock", "error_p99_ms", "coalesced_share", "clock_steps", "late_p99_ms"}
+    assert set(run["stamps"]) == {"by_clock", "error_ms", "coalesced_share", "clock_steps", "late_ms"}
 
 
 def test_the_json_has_null_for_unknown_and_a_text_for_infinity(make_run: MakeRun) -> None:

@@ -99,10 +99,10 @@ def test_the_quality_of_the_stamps_is_told(make_run: MakeRun) -> None:
     stamps = summarise(make_run(rows)).stamps
 
     assert stamps.by_clock == {"kernel": 2}
-    assert stamps.error_p99_ms == pytest.approx(0.99)
+    assert stamps.error_ms.p99 == pytest.approx(0.99)
     assert stamps.coalesced_share == 4 / 80
     assert stamps.clock_steps == 1
-    assert stamps.late_p99_ms == 1.0
+    assert stamps.late_ms.p99 == 1.0
 
 
 def test_counters_and_requests_are_held_against_each_other(make_run: MakeRun) -> None:

@@ -61,13 +61,13 @@ def test_a_run_is_found_by_path_id_and_url(run: Path) -> None:
 
 
 def test_latest_is_the_run_that_started_last(run: Path, manifest: Manifest) -> None:
-    for run_id, later_ns in (("a-newer", 2), ("z-newest", 3), ("m-older", -1)):
+    for run_id, later_ns in (("c-newer", 2), ("b-newest", 3), ("m-older", -1)):
         other = manifest.model_copy(update={"run_id": run_id, "started_ns": manifest.started_ns + later_ns})
         other.parts = type(other.parts)()
         create(run.parent, run_id).write_manifest(other)
     (run.parent / "no-run").mkdir()
 
-    assert open_run("latest", base=run.parent).manifest.run_id == "z-newest"
+    assert open_run("latest", base=run.parent).manifest.run_id == "b-newest"
 
 
 @pytest.mark.parametrize("name", ["r2", "latest"])
