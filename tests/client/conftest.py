@@ -10,7 +10,9 @@ import pytest
 from harness.client.timed import TimedClient
 from harness.engines.reading import read_event
 from harness.engines.target import Target
-from tests.client.scripted import Script, Server, scripted_server
+from tests.client.posting import ANSWER
+from tests.client.scripted import Peer, Script, Server, scripted_server
+from tests.client.wire import FIXTURES
 
 Serve = Callable[..., Server]
 Connect = Callable[..., TimedClient]
@@ -42,3 +44,23 @@ def connect(stack: ExitStack) -> Connect:
         return client
 
     return make
+
+
+@pytest.fixture
+def server_context() -> ssl.SSLContext:
+    """TLS of a server with the certificate in tests/fixtures/tls."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(FIXTURES / "tls" / "cert.pem", FIXTURES / "tls" / "key.pem")
+    return context
+
+
+@pytest.fixture
+def tls_server(serve: Serve, server_context: ssl.SSLContext) -> str:
+    """URL of a server under TLS that gives the usual answer to every request."""
+
+    def script(peer: Peer) -> None:
+        while True:
+            peer.read_request()
+            peer.send(ANSWER)
+
+    return f"https://localhost:{serve(script, server_context).port}/v1"

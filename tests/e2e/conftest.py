@@ -106,7 +106,7 @@ def start_locust(tmp_path: Path) -> Iterator[Callable[..., Locust]]:
     for locust in started:
         if locust.process.poll() is None:
             os.killpg(locust.process.pid, signal.SIGKILL)
-            locust.process.communicate()
+            print(locust.process.communicate()[0])  # pytest shows it if the test failed
 
 
 class SlowServer(ThreadingHTTPServer):
@@ -120,6 +120,10 @@ class SlowServer(ThreadingHTTPServer):
         self.delay_s = delay_s
         self.asked: list[str] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that closes its connection is nothing to report."""
 
 
 class SlowHandler(BaseHTTPRequestHandler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import urllib.request
@@ -110,7 +111,8 @@ def test_start_and_stop_by_the_page_twice(
 
     def started() -> bool:
         try:
-            return '"success":true' in post("/swarm", f"user_count={USERS}&spawn_rate={USERS}&target={slow.url}")
+            form = f"user_count={USERS}&spawn_rate={USERS}&target={slow.url}"
+            return bool(json.loads(post("/swarm", form))["success"])
         except OSError:
             return False
 
