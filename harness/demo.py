@@ -10,8 +10,9 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.analysis import Run, load
-from harness.analysis.report import render
+from harness.analysis.side_by_side import proof, side_by_side
 from harness.analysis.summary import Summary, summarise
+from harness.analysis.tables import Footnotes
 from harness.embedded.options import LlamaCppOptions
 from harness.embedded.server import running_server
 from harness.errors import KvswarmError
@@ -39,10 +40,15 @@ def demonstrate(results: str, seconds: int) -> int:
                     raise KvswarmError(f"the run {run_id} ended with exit code {code}; the lines above say why.")
                 runs[scenario].append(load(run_id, results))
     failures: list[str] = []
+    notes = Footnotes()
     for scenario, pair in runs.items():
+        summaries = dict(zip(("on", "off"), map(summarise, pair), strict=True))
         console.rule(scenario)
-        render(pair, console)
-        failures += what_is_wrong(scenario, *map(summarise, pair))
+        console.print(side_by_side("caching", summaries, notes))
+        for line in proof("caching", summaries):
+            console.print(line, highlight=False)
+        failures += what_is_wrong(scenario, summaries["on"], summaries["off"])
+    console.print("\n" + "\n".join(notes.lines), style="dim", highlight=False)
     for sentence in failures:
         sys.stderr.write(f"kvswarm: {sentence}\n")
     print(f"The runs are in {Path(results) / stamp}-*. What to type next:")

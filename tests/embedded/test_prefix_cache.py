@@ -16,7 +16,9 @@ def test_cold_warm_and_repeated(llama_cpp: RunningServer) -> None:
     template_head = common(prompt_ids(llama_cpp, "# one"), prompt_ids(llama_cpp, "# two"))
 
     cold = chat(llama_cpp, document)
-    assert cached_tokens(cold) in (0, template_head)
+    cached = cached_tokens(cold)
+    assert cached is not None
+    assert cached <= template_head  # less if the slot last held a chat that began otherwise
 
     warm = chat(llama_cpp, document + question)
     expected = common(prompt_ids(llama_cpp, document), prompt_ids(llama_cpp, document + question))
