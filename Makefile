@@ -9,7 +9,7 @@ WORKERS ?= 2# worker processes
 PORT ?= 8089# port of the web page
 RUN ?= latest# run to report: a directory, a run's id, or latest; several are set side by side
 ARGS ?=# further options of Locust (run, web), kvswarm (report), pytest (test) or the benchmark (bench)
-PYTHON ?= $(or $(wildcard .venv/bin/python),python3)# Python 3.11, 3.12 or 3.13 to make .venv with; else python3
+PYTHON ?= $(or $(realpath .venv/bin/python),python3)# Python 3.11, 3.12 or 3.13 to make .venv with; else python3
 
 BIN := .venv/bin
 LOAD = --target $(TARGET) $(if $(MODEL),--model $(MODEL)) --workers $(WORKERS)

@@ -1,6 +1,6 @@
 """Build the virtual environment .venv from the lock files; do nothing if it is up to date. `make setup` runs it.
 
-It needs nothing but the Python that runs it, be that the system's or the environment's own.
+It needs nothing but a Python, which must not be the one in .venv, as that is removed before a new one is made.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def main() -> int:
 
 def set_up() -> None:
     if not (3, 11) <= sys.version_info[:2] <= (3, 13):
-        raise SetUpError(f"kvswarm needs Python 3.11 to 3.13, not {PYTHON}: name one, as in `make PYTHON=python3.12`.")
+        raise SetUpError(
+            f"kvswarm needs Python 3.11 to 3.13, not {PYTHON}: name one, as in `make setup PYTHON=python3.12`."
+        )
     # The place counts, because the scripts of an environment hold its path.
     environment = fingerprint(PYTHON, str(ROOT), PACKAGES.read_text(), ENGINE.read_text())
     project = fingerprint(environment, PROJECT.read_text())
@@ -55,8 +57,7 @@ def build() -> None:
     started = time.monotonic()
     say(f"making .venv with {PYTHON}")
     shutil.rmtree(VENV, ignore_errors=True)
-    # not sys.executable, which is gone by now if it was the old environment's
-    if subprocess.call([Path(sys.base_prefix, "bin", PYTHON), "-m", "venv", VENV]):
+    if subprocess.call([sys.executable, "-m", "venv", VENV]):
         raise SetUpError(
             f"{PYTHON} cannot make environments: install its venv module (Debian: apt install python3-venv)."
         )
@@ -71,15 +72,7 @@ def build() -> None:
 
 
 def pip(*arguments: str) -> None:
-    command = [
-        str(VENV / "bin" / "python"),
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-        "--quiet",
-        *arguments,
-    ]
+    command = [str(VENV / "bin" / "pip"), "--disable-pip-version-check", "install", "--quiet", *arguments]
     if subprocess.call(command):
         raise SetUpError("pip failed: its message above says why; run make setup again when that is mended.")
 

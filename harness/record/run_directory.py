@@ -6,6 +6,8 @@ import os
 import re
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from harness.errors import InputError, RecordError
 from harness.record.manifest import Manifest
 from harness.record.storage import Folder
@@ -38,6 +40,14 @@ class RunDirectory:
                 f"{self.folder.name_of(MANIFEST_NAME)} could not be written: {error.strerror or error}; "
                 "the parts written so far are in place, make room or access and read them as an unfinished run."
             ) from error
+
+
+def is_there(url: str, run_id: str) -> bool:
+    """Whether this process sees the directory of the run: on another machine the same path may be missing, or another."""
+    try:
+        return Manifest.model_validate_json(Folder.at(url).read(MANIFEST_NAME)).run_id == run_id
+    except (OSError, InputError, ValidationError):
+        return False
 
 
 def create(base: str | os.PathLike[str], run_id: str) -> RunDirectory:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +24,16 @@ InThread = Callable[[Callable[[], None]], object]
 
 # Its first conversion makes pyarrow import pandas, if that is installed: better now than between two measured requests.
 pa.array(())
+
+
+class PartStore(Protocol):
+    """Where finished parts go; a `Folder` is one."""
+
+    def exists(self, name: str) -> bool: ...
+
+    def name_of(self, name: str) -> str: ...
+
+    def write(self, name: str, data: bytes | pa.Buffer) -> None: ...
 
 
 def in_this_thread(work: Callable[[], None]) -> None:
@@ -52,14 +62,14 @@ class PartWriter:
 
     def __init__(
         self,
-        folder: str | os.PathLike[str],
+        folder: str | os.PathLike[str] | PartStore,
         name_prefix: str,
         schema: pa.Schema,
         *,
         in_thread: InThread = in_this_thread,
     ) -> None:
-        """`folder`: a path or pyarrow.fs URL; `name_prefix` may begin with sub-folders. Raises InputError."""
-        self._folder = Folder.at(folder)
+        """`folder`: a path, a pyarrow.fs URL or a store; `name_prefix` may begin with sub-folders. Raises InputError."""
+        self._folder: PartStore = Folder.at(folder) if isinstance(folder, str | os.PathLike) else folder
         self._prefix = name_prefix
         self._schema = schema
         self._in_thread = in_thread

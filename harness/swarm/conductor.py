@@ -18,14 +18,17 @@ from harness.record.run_directory import RunDirectory, create
 from harness.record.schema import SERVER_METRICS
 from harness.record.writer import PartWriter
 from harness.swarm.manifest import finish_manifest, first_manifest
+from harness.swarm.outbox import Inbox
 from harness.swarm.plan import Drained, Plan
 from harness.swarm.prepare import Preparation, results_base
 from harness.swarm.warm_up import warm_up
 
 logger = logging.getLogger(__name__)
 
-PLAN, DRAIN, DRAINED = "kvswarm-plan", "kvswarm-drain", "kvswarm-drained"
-"""The three messages of a run: master to worker, master to worker, worker to master."""
+PLAN, DRAIN = "kvswarm-plan", "kvswarm-drain"
+"""The messages of a run from master to worker."""
+PART, DRAINED = "kvswarm-part", "kvswarm-drained"
+"""Those from worker to master."""
 
 ACK_GRACE_S = 20.0
 """How long after the drain timeout the master still waits for a worker's word."""
@@ -47,6 +50,7 @@ class Conductor:
             self._directory.url, "server_metrics/part", SERVER_METRICS, in_thread=gevent.get_hub().threadpool.apply
         )
         self._collector = Collector(preparation.target, sink=self._keep_samples)
+        self._inbox = Inbox(self._directory.folder)
         self._parts: list[tuple[str, int]] = []
         self._planned: dict[str, int] = {}
         self._drained: dict[str, Drained] = {}
@@ -149,6 +153,15 @@ class Conductor:
         print(f"  {seconds:5.0f} s  {self._runner.user_count} users  {counts}  {rates}", flush=True)
 
     # --- the end -------------------------------------------------------------------------------
+
+    def on_part(self, message: dict[str, Any]) -> None:
+        """A piece of a part, from a worker on a machine that does not see the run's directory."""
+        if message["run_id"] != self.preparation.run_id:
+            return
+        try:
+            self._inbox.take(message)
+        except OSError as error:
+            self._problems.append(f"a worker's part {message['name']} could not be written: {error}")
 
     def on_drained(self, client_id: str, drained: Drained) -> None:
         if drained.run_id != self.preparation.run_id:

@@ -6,6 +6,7 @@ import logging
 import signal
 import sys
 from argparse import Namespace
+from functools import partial
 from typing import Any
 
 import gevent
@@ -14,7 +15,7 @@ from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner, WorkerRun
 
 from harness.errors import InputError, KvswarmError
 from harness.swarm import webpage
-from harness.swarm.conductor import DRAIN, DRAINED, PLAN, Conductor
+from harness.swarm.conductor import DRAIN, DRAINED, PART, PLAN, Conductor
 from harness.swarm.options import RunOptions, add_arguments
 from harness.swarm.plan import Drained, Plan
 from harness.swarm.prepare import prepare
@@ -62,7 +63,9 @@ class WorkerSide:
     def _on_plan(self, msg: Any, **_: Any) -> None:
         plan = Plan.from_message(msg.data)
         try:
-            SessionUser.run_of_this_worker = WorkerRun(plan, self._environment.events.request.fire)
+            SessionUser.run_of_this_worker = WorkerRun(
+                plan, self._environment.events.request.fire, partial(self._runner.send_message, PART)
+            )
         except (KvswarmError, OSError) as error:
             SessionUser.run_of_this_worker = None
             logger.error("kvswarm: this worker has no part in the run: %s", error)
@@ -94,6 +97,7 @@ class MasterSide:
         self._headless = web_ui is None
         self._conductor: Conductor | None = None
         self._interrupted = False
+        runner.register_message(PART, self._on_part)
         runner.register_message(DRAINED, self._on_drained)
         environment.events.test_start.add_listener(self._on_test_start)
         environment.events.test_stopping.add_listener(self._on_test_stopping)
@@ -131,6 +135,10 @@ class MasterSide:
             return
         assert self._conductor is not None
         self._conductor.start(show_progress=self._headless)
+
+    def _on_part(self, msg: Any, **_: Any) -> None:
+        if self._conductor is not None:
+            self._conductor.on_part(msg.data)
 
     def _on_drained(self, msg: Any, **_: Any) -> None:
         if self._conductor is not None:

@@ -16,8 +16,10 @@ from harness.client.reply import Reply
 from harness.client.timed import TimedClient
 from harness.engines.detect import bind
 from harness.engines.target import Target
+from harness.record.run_directory import is_there
 from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
+from harness.swarm.outbox import Outbox
 from harness.swarm.plan import Drained, Plan
 from harness.swarm.player import Labels, Player
 from harness.workload.lexicon import Lexicon
@@ -38,8 +40,13 @@ class RequestFailed(Exception):
 class WorkerRun:
     """One run on one worker, from the plan to the last row."""
 
-    def __init__(self, plan: Plan, fire_request: Callable[..., None]) -> None:
-        """`fire_request` is Locust's request event, called once for each HTTP request."""
+    def __init__(
+        self, plan: Plan, fire_request: Callable[..., None], send_part: Callable[[dict[str, Any]], None]
+    ) -> None:
+        """`fire_request` is Locust's request event, called once for each HTTP request.
+
+        `send_part` sends a message to the master: parts go there if this machine does not see the run's directory.
+        """
         self.plan = plan
         self._fire_request = fire_request
         scenario = Scenario.from_json(plan.scenario)
@@ -68,8 +75,13 @@ class WorkerRun:
         self._rows = self._failed = self._cancelled = 0
         self._cpu_s, self._wall_s = _cpu_s(), time.monotonic()
         self._problem = ""
+        self._send_part = send_part
+        self._outbox = None if is_there(plan.folder, plan.run_id) else Outbox(plan.run_id)
         self._writer = PartWriter(
-            plan.folder, f"requests/part-{plan.worker:04d}", REQUESTS, in_thread=gevent.get_hub().threadpool.apply
+            self._outbox or plan.folder,
+            f"requests/part-{plan.worker:04d}",
+            REQUESTS,
+            in_thread=gevent.get_hub().threadpool.apply,
         )
         self._flusher = gevent.spawn(self._flush_now_and_then)
 
@@ -188,6 +200,8 @@ class WorkerRun:
     def _flush(self) -> None:
         try:
             self._writer.flush()
+            if self._outbox is not None:
+                self._outbox.send(self._send_part)
         except OSError as error:
             self._problem = f"rows could not be written to {self.plan.folder}: {error}"
             logger.error("kvswarm: %s", self._problem)

@@ -82,7 +82,7 @@ def start_locust(tmp_path: Path) -> Iterator[Callable[..., Locust]]:
     """Start `locust -f <locustfile> ...` with results below tmp_path/results."""
     started: list[Locust] = []
 
-    def start(locustfile: str, *words: object, workers: int = 0) -> Locust:
+    def start(locustfile: str, *words: object, workers: int = 0, cwd: Path = ROOT) -> Locust:
         command = [sys.executable, "-m", "locust", "-f", str(ROOT / "locustfiles" / locustfile)]
         command += ["--results", str(tmp_path / "results"), *map(str, words)]
         if workers:
@@ -91,7 +91,7 @@ def start_locust(tmp_path: Path) -> Iterator[Callable[..., Locust]]:
             command += ["--master-bind-port", port, "--master-port", port]
         process = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -167,7 +167,7 @@ def test_it_stops_at_once_though_a_request_is_being_served(tiny_model: Path) -> 
     assert len(errors) == 1
 
 
-def test_it_dies_with_the_process_that_started_it(tiny_model: Path) -> None:
+def test_it_dies_with_the_process_that_started_it(tiny_model: Path, tmp_path: Path) -> None:
     program = (
         "import pathlib, sys, time\n"
         "from harness.embedded.server import LlamaCppOptions, running_server\n"
@@ -176,7 +176,8 @@ def test_it_dies_with_the_process_that_started_it(tiny_model: Path) -> None:
         "    time.sleep(600)\n"
     )
     command = [sys.executable, "-c", program, str(tiny_model)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}  # a killed process leaves its temporary folder
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         parent.kill()
