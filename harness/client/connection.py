@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import gevent
@@ -14,6 +13,7 @@ from gevent.event import Event as Signal
 from harness.client.channel import READ, Channel, send_all
 from harness.client.exchange import End, Exchange
 from harness.client.opening import open_channel
+from harness.client.quiet import wait_for_quiet
 from harness.client.stamps import clock_offset_ns, has_stepped
 
 
@@ -46,6 +46,7 @@ class Connection:
         self._wake = Signal()
         self._exchange = Exchange()  # the one under way
         self._over = True  # it has ended
+        self._ripe = False  # its response may be over
         self._heard_s = 0.0  # when the server was last heard, monotonic
 
     def exchange(self, request: bytes, exchange: Exchange) -> None:
@@ -55,15 +56,15 @@ class Connection:
         of a kill; the exchange then has all that arrived before.
         """
         self._exchange = exchange
-        self._over = False
+        self._over = self._ripe = False
         offset_ns = clock_offset_ns()
         keep = False
         try:
             channel = self._open_channel(exchange)
             self._watcher.callback = self._reader(channel, exchange)
             sent = self._send(channel, exchange, request)
-            self._await_end()
-            keep = sent and exchange.response.keeps_alive and not channel.at_end
+            self._await_end(exchange)
+            keep = sent and exchange.ended == "complete" and exchange.t_close is None and exchange.response.keeps_alive
         except _Ended:
             pass
         finally:
@@ -74,6 +75,8 @@ class Connection:
                 self.close()
             if exchange.t_close is None:
                 exchange.response.abandon()
+            else:
+                exchange.response.close()
             exchange.clock_stepped = has_stepped(offset_ns, clock_offset_ns())
 
     def cancel(self) -> None:
@@ -114,15 +117,21 @@ class Connection:
 
     def _send(self, channel: Channel, exchange: Exchange, request: bytes) -> bool:
         """Whether all of it was sent; if not, what the server still says is waited for."""
+
+        def wait(fd: int, event: int) -> None:
+            self._wait(fd, event, self._read_timeout_s)
+            if self._ripe:  # an answer before the end of the request, such as 413
+                self._look(exchange)
+
         sealed = channel.seal(request)
-        self._heard_s = time.monotonic()
         exchange.t_send = time.time_ns()
         try:
-            send_all(channel, sealed, partial(self._wait, limit_s=self._read_timeout_s))
+            send_all(channel, sealed, wait)
         except OSError as error:
-            exchange.error = f"the server stopped taking the request: {error}"
+            exchange.error = f"the server stopped taking the request: {error.strerror or error}"
             return False
-        self._heard_s = time.monotonic()
+        finally:
+            self._heard_s = time.monotonic()
         return True
 
     def _reader(self, channel: Channel, exchange: Exchange) -> Callable[[], None]:
@@ -141,29 +150,44 @@ class Connection:
             if data:
                 add_stamp(stamp)
                 self._heard_s = monotonic()
-                if not feed(data) and not channel.at_end:
-                    return
+                if feed(data):
+                    self._ripe = True
+                    self._wake.set()
             if channel.at_end or not data:
                 exchange.t_close = stamp
-                response.close()
-            if response.complete:
-                self._end("complete")
-            elif response.malformed:
-                self._end("malformed", f"not an HTTP/1.x response: {response.malformed}")
-            else:
-                self._end("closed", "the server closed the connection before the response was complete")
+                self._watcher.stop()
+                self._ripe = True
+                self._wake.set()
 
         return read
 
-    def _await_end(self) -> None:
+    def _await_end(self, exchange: Exchange) -> None:
         """Sleep until the exchange has ended; a silence of `read_timeout_s` ends it."""
         while not self._over:
             patience_s = self._heard_s + self._read_timeout_s - time.monotonic()
-            if patience_s <= 0:
+            if self._ripe:
+                wait_for_quiet()
+                self._look(exchange)
+            elif patience_s > 0:
+                self._wake.clear()
+                self._wake.wait(patience_s)
+            else:
                 self._end("timeout", f"nothing came from the server for {self._read_timeout_s:g} s")
-                return
-            self._wake.clear()
-            self._wake.wait(patience_s)
+
+    def _look(self, exchange: Exchange) -> None:
+        """End the exchange if its response is over."""
+        self._ripe = False
+        response = exchange.response
+        if exchange.t_close is None:
+            response.decode()
+        else:
+            response.close()
+        if response.complete:
+            self._end("complete")
+        elif response.malformed:
+            self._end("malformed", f"not an HTTP/1.x response: {response.malformed}")
+        elif exchange.t_close is not None:
+            self._end("closed", "the server closed the connection before the response was complete")
 
     def _wait(self, fd: int, event: int, limit_s: float | None = None) -> None:
         """Sleep until `fd` is ready for READ or WRITE. Raises _Ended if the exchange ends first, or after `limit_s`."""

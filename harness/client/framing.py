@@ -1,7 +1,7 @@
 """HTTP/1.x framing of one response (RFC 9112): taken in read by read as it arrives, exact for every cut, no sockets.
 
-A stream of tokens is thousands of small reads, so the framing is not followed read by read. While a chunked body comes
-in, `feed` only asks whether the bytes so far can be the end of a message; the rest is decoded in one go at the end.
+A stream of tokens is thousands of small reads, so its framing is not followed read by read. While a chunked body comes
+in, `feed` only looks whether a read can be the last; `decode` then does the rest in one go, when there is time for it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ Delimiter = Literal["none", "length", "chunked", "close"]
 _MAX_HEAD_BYTES = 65_536
 _MAX_CHUNK_LINE_BYTES = 4_096
 _MESSAGE_END = b"\r\n\r\n"
+_LINE_FEED = 10
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _STATUS_LINE = re.compile(r"HTTP/1\.(\d) +(\d{3})(?: +(.*))?")
 _CHUNK_LINE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
 
 
 class Response:
-    """One response. Call `feed` for every read and `close` when no more can come; then ask for `body`."""
+    """One response: `feed` every read, `decode` when `feed` says so, `close` or `abandon` it if its end never came."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -46,21 +47,34 @@ class Response:
         self._persistent = False
 
     def feed(self, data: bytes) -> bool:
-        """Take in one read (not empty). True when the message is complete, or can never be."""
+        """Take in one read (not empty). True if the message may be over: then `decode` tells."""
         self._reads.append(data)
         delimiter = self.delimiter
         if delimiter == "chunked":
-            # A read of 4 bytes or more shows by itself whether the message can end with it. (Should a server send
-            # something behind its last chunk in one packet with it, the end is only found by `close`.)
-            if data[-4:] != _MESSAGE_END and len(data) >= 4:
-                return False
-        elif delimiter == "length":
+            # A message ends with a line that is not empty and one that is, which a read of more than 4 bytes shows by
+            # itself. (Should a server send something behind that in the same packet, only `close` finds the end.)
+            return len(data) <= 4 or (data.endswith(_MESSAGE_END) and data[-5] != _LINE_FEED)
+        if delimiter == "length":
             self._missing -= len(data)
-            if self._missing > 0:
-                return False
-        elif delimiter == "close":
+            return self._missing <= 0
+        if delimiter == "close":
             return False
-        return self._decode()
+        return self.decode()
+
+    def decode(self) -> bool:
+        """Bring everything up to date with the reads. True when the message is complete, or can never be."""
+        self._wire += b"".join(self._reads[self._joined :])
+        self._joined = len(self._reads)
+        while self.delimiter is None and self.malformed is None and self._decode_head():
+            pass
+        if not self.complete and self.malformed is None:
+            if self.delimiter == "none":
+                self.complete = True
+            elif self.delimiter == "length":
+                self._decode_length()
+            elif self.delimiter == "chunked":
+                self._decode_chunks()
+        return self.complete or self.malformed is not None
 
     def close(self) -> None:
         """The server closed the connection: nothing more will come."""
@@ -70,7 +84,7 @@ class Response:
 
     def abandon(self) -> None:
         """Nothing more will be read: decode what there is, unfinished parts too."""
-        if not self._decode():
+        if not self.decode():
             self._take_unfinished()
 
     @property
@@ -95,21 +109,6 @@ class Response:
             index = bisect_right(starts, wire_end) - 1
             ends.append(before[index] + min(wire_end - starts[index], sizes[index]) if index >= 0 else 0)
         return body, ends
-
-    def _decode(self) -> bool:
-        """Bring the decoding up to date with the reads."""
-        self._wire += b"".join(self._reads[self._joined :])
-        self._joined = len(self._reads)
-        while self.delimiter is None and self.malformed is None and self._decode_head():
-            pass
-        if not self.complete and self.malformed is None:
-            if self.delimiter == "none":
-                self.complete = True
-            elif self.delimiter == "length":
-                self._decode_length()
-            elif self.delimiter == "chunked":
-                self._decode_chunks()
-        return self.complete or self.malformed is not None
 
     def _decode_head(self) -> bool:
         """Decode a head, if all of it is there."""

@@ -166,9 +166,9 @@ def _judge(exchange: Exchange, message: Message, body: bytes, read_event: ReadEv
 def _t_end(exchange: Exchange, message: Message) -> int | None:
     if message.done_read is not None:
         return exchange.stamps[message.done_read]
-    if exchange.ended == "complete" and exchange.response.delimiter != "close":
+    if exchange.response.complete and exchange.response.delimiter != "close":
         return exchange.stamps[-1]
-    return exchange.t_close if exchange.ended in ("complete", "closed") else None
+    return exchange.t_close
 
 
 def _stamp_error_ms(exchange: Exchange, message: Message, body_ends: list[int], number: int) -> float | None:

@@ -7,9 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import gevent
-from gevent.lock import Semaphore
-
 from harness.client.connection import Connection
 from harness.client.exchange import Exchange
 from harness.client.message import ReadEvent
@@ -18,9 +15,6 @@ from harness.client.tls import client_context
 from harness.engines.target import Target
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-
-_TURN = Semaphore()
-_PATIENCE_S = 0.05
 
 
 class TimedClient:
@@ -70,7 +64,6 @@ class TimedClient:
         exchange = Exchange()
         try:
             self._connection.exchange(request, exchange)
-            _wait_for_quiet()
         finally:
             reply = read_reply(exchange, self._read_event)
             on_reply(reply)
@@ -90,16 +83,6 @@ class TimedClient:
         lines += [f"{name}: {value}" for name, value in {**self._headers, **_lower_case(headers)}.items()]
         lines.append(f"content-length: {len(content)}")
         return "\r\n".join([*lines, "", ""]).encode("latin-1") + content
-
-
-def _wait_for_quiet() -> None:
-    """Sleep until the event loop has nothing to read, one greenlet after the other, but not for long.
-
-    Reading a reply takes about as long as taking in a few dozen events. Were all replies of many streams that end
-    together read in one go, the other streams would wait until their packets pile up under one stamp.
-    """
-    with _TURN, gevent.Timeout(_PATIENCE_S, False):
-        gevent.idle()
 
 
 def _lower_case(headers: Mapping[str, str]) -> dict[str, str]:

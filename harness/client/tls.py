@@ -69,11 +69,13 @@ class TlsChannel:
         pieces = []
         while not self.at_end:
             try:
-                pieces.append(self._tls.read(READ_BYTES))
+                piece = self._tls.read(READ_BYTES)
             except ssl.SSLWantReadError:
                 break
-            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-                self.at_end = True
+            except ssl.SSLEOFError:  # closed without saying so within TLS: many servers do
+                piece = b""
+            pieces.append(piece)
+            self.at_end = not piece
         data = b"".join(pieces)
         if not data and not self.at_end:
             raise BlockingIOError("no whole TLS record yet")

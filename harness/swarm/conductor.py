@@ -17,6 +17,7 @@ from harness.record.manifest import Phase
 from harness.record.run_directory import RunDirectory, create
 from harness.record.schema import SERVER_METRICS
 from harness.record.writer import PartWriter
+from harness.swarm.live import LiveFigures, run_lines
 from harness.swarm.manifest import finish_manifest, first_manifest
 from harness.swarm.outbox import Inbox
 from harness.swarm.plan import Drained, Plan
@@ -42,6 +43,7 @@ class Conductor:
         """Makes the run's directory and warms the target up. Raises InputError if either cannot be done."""
         self.preparation = preparation
         self.started = False
+        self.live = LiveFigures()
         self._runner = runner
         self._directory: RunDirectory = create(results_base(preparation.options), preparation.run_id)
         self._manifest = first_manifest(preparation)
@@ -152,6 +154,11 @@ class Conductor:
         counts = f"{total.num_requests} requests  {total.num_failures} failed"
         print(f"  {seconds:5.0f} s  {self._runner.user_count} users  {counts}  {rates}", flush=True)
 
+    def tab_rows(self) -> list[dict[str, Any]]:
+        """What the page's tab shows of this run."""
+        run_id, state = self.preparation.run_id, self._manifest.state
+        return [*self.live.rows(), *run_lines(run_id, state, self._directory.url, self._problems)]
+
     # --- the end -------------------------------------------------------------------------------
 
     def on_part(self, message: dict[str, Any]) -> None:
@@ -166,6 +173,7 @@ class Conductor:
     def on_drained(self, client_id: str, drained: Drained) -> None:
         if drained.run_id != self.preparation.run_id:
             return
+        self.live.merge(drained.figures)
         # In one process Locust names the sender "local".
         known = client_id if client_id in self._planned else next(iter(self._planned))
         self._drained[known] = drained

@@ -24,6 +24,8 @@ from harness.swarm.worker import WorkerRun
 
 logger = logging.getLogger(__name__)
 
+LIVE = "kvswarm"
+"""Key, in a worker's regular report to the master, of the figures that the page shows."""
 
 _installed = False
 
@@ -57,6 +59,7 @@ class WorkerSide:
         self._runner = runner
         runner.register_message(PLAN, self._on_plan)
         runner.register_message(DRAIN, self._on_drain, concurrent=True)
+        environment.events.report_to_master.add_listener(self._on_report)
         # Registered here, after Locust's own, so that it runs before them: `quitting` goes through its list backwards.
         environment.events.quitting.add_listener(self._on_quitting)
 
@@ -81,6 +84,12 @@ class WorkerSide:
         else:
             self._runner.send_message(DRAINED, run.drain("drain").to_message())
 
+    def _on_report(self, data: dict[str, Any], **_: Any) -> None:
+        """Every few seconds in a worker process: add figures for the page to Locust's own."""
+        run = SessionUser.run_of_this_worker
+        if run is not None:
+            data[LIVE] = {"run_id": run.plan.run_id, "figures": run.live.take()}
+
     def _on_quitting(self, **_: Any) -> None:
         """This process was told to stop by a signal: bring the rows home first."""
         run = SessionUser.run_of_this_worker
@@ -99,12 +108,14 @@ class MasterSide:
         self._interrupted = False
         runner.register_message(PART, self._on_part)
         runner.register_message(DRAINED, self._on_drained)
+        environment.events.worker_report.add_listener(self._on_worker_report)
         environment.events.test_start.add_listener(self._on_test_start)
         environment.events.test_stopping.add_listener(self._on_test_stopping)
         environment.events.quitting.add_listener(self._on_quitting)
         options = environment.parsed_options
         if web_ui is not None:
             webpage.attach(web_ui, self.make_ready)
+            webpage.add_tab(web_ui, self._tab_rows)
             webpage.check_port(options.web_host, options.web_port)
         if self._headless or options.autostart:
             try:
@@ -143,6 +154,20 @@ class MasterSide:
     def _on_drained(self, msg: Any, **_: Any) -> None:
         if self._conductor is not None:
             self._conductor.on_drained(msg.node_id, Drained.from_message(msg.data))
+
+    def _on_worker_report(self, data: dict[str, Any], **_: Any) -> None:
+        if LIVE in data:
+            self._merge(**data[LIVE])
+
+    def _tab_rows(self) -> list[dict[str, Any]]:
+        run = SessionUser.run_of_this_worker
+        if run is not None:  # one process does everything, and nothing is reported
+            self._merge(run.plan.run_id, run.live.take())
+        return [] if self._conductor is None else self._conductor.tab_rows()
+
+    def _merge(self, run_id: str, figures: list[dict[str, Any]]) -> None:
+        if self._conductor is not None and self._conductor.preparation.run_id == run_id:
+            self._conductor.live.merge(figures)
 
     def _on_test_stopping(self, **_: Any) -> None:
         self._end("run-time" if self._headless else "stop")

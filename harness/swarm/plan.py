@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -53,6 +53,8 @@ class Drained:
     wall_s: float
     problem: str
     """Why rows could not be written; empty if all were."""
+    figures: list[dict[str, Any]] = field(default_factory=list)
+    """What `LiveFigures.take` gave: those that no report brought yet."""
 
     def to_message(self) -> dict[str, Any]:
         return asdict(self)

@@ -19,6 +19,7 @@ from harness.engines.target import Target
 from harness.record.run_directory import is_there
 from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
+from harness.swarm.live import LiveFigures
 from harness.swarm.outbox import Outbox
 from harness.swarm.plan import Drained, Plan
 from harness.swarm.player import Labels, Player
@@ -48,6 +49,7 @@ class WorkerRun:
         `send_part` sends a message to the master: parts go there if this machine does not see the run's directory.
         """
         self.plan = plan
+        self.live = LiveFigures()
         self._fire_request = fire_request
         scenario = Scenario.from_json(plan.scenario)
         lexicon = Lexicon.from_json(plan.lexicon)
@@ -130,6 +132,7 @@ class WorkerRun:
             self._problem = self._problem or f"a row could not be written: {error}"
             raise
         self._rows += 1
+        self.live.add(row)
         failed = reply.status != "ok"
         self._failed += failed
         self._cancelled += reply.status == "cancelled"
@@ -180,6 +183,7 @@ class WorkerRun:
             cpu_s=self._cpu_s,
             wall_s=self._wall_s,
             problem=self._problem,
+            figures=self.live.take(),
         )
 
     def cut_drain_short(self) -> None:

@@ -74,11 +74,13 @@ def test_packets_that_pile_up_under_one_stamp_are_counted_and_their_error_is_bou
     serve: Serve, connect: Connect
 ) -> None:
     truth: list[int] = []
-    all_sent = threading.Event()
+    loop_is_busy, all_sent = threading.Event(), threading.Event()
 
     def script(peer: Peer) -> None:
         peer.read_request()
-        truth.append(peer.send(word("a").join([STREAM_HEAD, b""])))
+        peer.send(STREAM_HEAD)
+        loop_is_busy.wait(5)
+        truth.append(peer.send(word("a")))
         time.sleep(0.02)
         peer.send(word("b"))
         all_sent.set()
@@ -86,9 +88,11 @@ def test_packets_that_pile_up_under_one_stamp_are_counted_and_their_error_is_bou
         peer.send(DONE + LAST_CHUNK)
 
     def block() -> None:
+        gevent.sleep(0.05)
+        loop_is_busy.set()
         all_sent.wait(5)
 
-    gevent.spawn(lambda: (gevent.sleep(0), block()))
+    gevent.spawn(block)
     reply = post(connect(serve(script).url))
     assert (reply.status, reply.chunks, reply.coalesced) == ("ok", 2, 1)
     assert reply.itl_ms == (0.0,)

@@ -12,10 +12,15 @@ OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
+def is_over(response: Response, data: bytes) -> bool:
+    """Whether the response is over with `data`, looked at as the client does: only if `feed` says that it may be."""
+    return response.feed(data) and response.decode()
+
+
 def response_of(*reads: bytes) -> Response:
     response = Response()
     for data in reads:
-        response.feed(data)
+        is_over(response, data)
     return response
 
 
@@ -49,7 +54,7 @@ def test_a_chunk_that_ends_like_a_message_does_not_end_it() -> None:
     for reads in [(wire,), *every_cut(wire)]:
         response = response_of(*reads)
         assert not response.complete
-        assert response.feed(b"0\r\n\r\n")
+        assert is_over(response, b"0\r\n\r\n")
         assert response.body()[0] == b"a0\r\n\r\n\r\nb"
 
 
@@ -58,12 +63,20 @@ def test_the_body_ends_of_the_reads_say_which_read_brought_which_byte() -> None:
     assert response.body() == (b"abcdefg", [2, 3, 3, 7, 7])
 
 
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+def test_no_chunk_of_events_looks_like_the_end_of_the_message(newline: bytes) -> None:
+    response = response_of(CHUNKED)
+    event = b"data: {}" + 2 * newline
+    assert not response.feed(b"%x\r\n%b\r\n" % (len(event), event))
+    assert response.feed(b"0\r\n\r\n")
+
+
 def test_content_length_ends_the_body_at_its_last_byte() -> None:
     wire = OK + b"Content-Length: 5\r\n\r\nhello"
     for first, second in every_cut(wire):
         response = Response()
-        assert not response.feed(first)
-        assert response.feed(second)
+        assert not is_over(response, first)
+        assert is_over(response, second)
         assert response.body()[0] == b"hello"
         assert response.keeps_alive
 
@@ -71,15 +84,15 @@ def test_content_length_ends_the_body_at_its_last_byte() -> None:
 @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
 def test_a_response_that_can_have_no_body_ends_with_its_head(status: bytes) -> None:
     response = Response()
-    assert response.feed(b"HTTP/1.1 " + status + b"\r\nContent-Length: 7\r\n\r\n")
+    assert is_over(response, b"HTTP/1.1 " + status + b"\r\nContent-Length: 7\r\n\r\n")
     assert response.body() == (b"", [0])
     assert response.keeps_alive
 
 
 def test_a_body_without_length_ends_with_the_connection() -> None:
     response = Response()
-    assert not response.feed(b"HTTP/1.0 200 OK\r\n\r\nda")
-    assert not response.feed(b"ta\r\n\r\n")
+    assert not is_over(response, b"HTTP/1.0 200 OK\r\n\r\nda")
+    assert not is_over(response, b"ta\r\n\r\n")
     assert not response.complete
     response.close()
     assert response.complete
@@ -150,7 +163,7 @@ def test_what_came_of_an_unfinished_body_is_kept() -> None:
 )
 def test_what_is_no_http_response_is_called_so_and_ends_the_exchange(wire: bytes, said: str) -> None:
     response = Response()
-    assert response.feed(wire)
+    assert is_over(response, wire)
     assert not response.complete
     assert response.malformed is not None
     assert said in response.malformed
@@ -165,7 +178,7 @@ def test_any_body_comes_out_whole_from_any_cuts(chunks: list[bytes], cuts: list[
     edges = sorted({0, len(wire), *(cut for cut in cuts if cut < len(wire))})
     reads = [wire[start:stop] for start, stop in pairwise(edges)]
     response = Response()
-    assert [response.feed(data) for data in reads] == [False] * (len(reads) - 1) + [True]
+    assert [is_over(response, data) for data in reads] == [False] * (len(reads) - 1) + [True]
     body, ends = response.body()
     assert body == b"".join(chunks)
     assert ends == sorted(ends)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 import ssl
 from pathlib import Path
 
@@ -30,8 +31,14 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_and_nothing_sent(tls_s
     assert "certificate verify failed" in reply.error
 
 
-def test_a_certificate_for_another_name_is_refused(tls_server: str, connect: Connect) -> None:
-    reply = post(connect(tls_server.replace("localhost", "127.0.0.2"), ca_file=CERTIFICATE))
+def test_a_certificate_for_another_name_is_refused(
+    tls_server: str, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def getaddrinfo(host: str, port: int, **_: object) -> list[object]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr("gevent.socket.getaddrinfo", getaddrinfo)
+    reply = post(connect(tls_server.replace("localhost", "other.example"), ca_file=CERTIFICATE))
     assert reply.status == "connect_error"
     assert reply.error is not None
     assert "certificate verify failed" in reply.error

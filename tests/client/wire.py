@@ -54,7 +54,7 @@ def arrive(reads: Iterable[bytes], stamps: Sequence[int] | None = None, *, close
     stamps = [T_SEND + (number + 1) * 10 * MS for number in range(len(reads))] if stamps is None else stamps
     for data, stamp in zip(reads, stamps, strict=True):
         exchange.stamps.append(stamp)
-        if response.feed(data):
+        if response.feed(data) and response.decode():
             exchange.ended = "complete" if response.complete else "malformed"
     if exchange.ended == "cancelled":
         if closed:
