@@ -22,7 +22,7 @@ help: ## list the targets and the variables
 	@awk 'match($$0, / \?=.*# /) {split($$0, part, / \?= ?|# /); printf "%-9s %s%s\n", part[1], part[3], part[2] ~ /^[^$$]/ ? " (" part[2] ")" : ""}' Makefile
 
 setup: ## make .venv from the lock files; does nothing if it is up to date (the other targets run it first)
-	@$(PYTHON) scripts/set_up.py
+	@$(PYTHON) harness/set_up.py
 
 demo: setup ## a real llama.cpp server on this machine, with and without prompt caching, under all three kinds of session
 	$(BIN)/kvswarm demo

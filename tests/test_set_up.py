@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "set_up.py"
+SCRIPT = Path(__file__).parents[1] / "harness" / "set_up.py"
 
 SetUp = Callable[..., list[str]]
 

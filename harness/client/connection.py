@@ -44,8 +44,10 @@ class Connection:
         self._channel: Channel | None = None
         self._watcher: Any = None
         self._wake = Signal()
+        self._spent = False  # the channel cannot carry another request
         self._exchange = Exchange()  # the one under way
-        self._over = True  # it has ended
+        self._busy = False  # a greenlet is in `exchange`
+        self._over = True  # the exchange has ended
         self._ripe = False  # its response may be over
         self._heard_s = 0.0  # when the server was last heard, monotonic
 
@@ -56,7 +58,7 @@ class Connection:
         of a kill; the exchange then has all that arrived before.
         """
         self._exchange = exchange
-        self._over = self._ripe = False
+        self._busy, self._over, self._ripe = True, False, False
         offset_ns = clock_offset_ns()
         keep = False
         try:
@@ -64,15 +66,15 @@ class Connection:
             self._watcher.callback = self._reader(channel, exchange)
             sent = self._send(channel, exchange, request)
             self._await_end(exchange)
-            keep = sent and exchange.ended == "complete" and exchange.t_close is None and exchange.response.keeps_alive
+            keep = sent and exchange.ended == "complete" and exchange.response.keeps_alive and not self._spent
         except _Ended:
             pass
         finally:
-            self._over = True
+            self._busy, self._over, self._exchange = False, True, Exchange()
             if self._channel is not None:
                 exchange.clock = self._channel.clock
-            if not keep:
-                self.close()
+                if not keep:
+                    self._drop_channel()
             if exchange.t_close is None:
                 exchange.response.abandon()
             else:
@@ -84,18 +86,26 @@ class Connection:
         self._end("cancelled")
 
     def close(self) -> None:
-        """Close the connection; the next exchange opens another."""
-        if self._channel is not None:
-            self._watcher.stop()
-            self._watcher.close()
-            self._channel.close()
-            self._channel = None
+        """Close the connection and end the exchange under way, if there is one. The next opens another connection."""
+        if self._busy:
+            self._end("cancelled")
+            self._spent = True  # closed by the greenlet that uses it
+        elif self._channel is not None:
+            self._drop_channel()
+
+    def _drop_channel(self) -> None:
+        assert self._channel is not None
+        self._watcher.stop()
+        self._watcher.close()
+        self._channel.close()
+        self._channel = None
 
     def _open_channel(self, exchange: Exchange) -> Channel:
         if self._channel is not None:
             self._on_idle()  # the loop may not have had time yet to see that the server closed
-        if self._channel is not None:
-            return self._channel
+            if not self._spent:
+                return self._channel
+            self._drop_channel()
         started_s = time.monotonic()
         timeout = gevent.Timeout(self._connect_timeout_s)
         try:
@@ -110,7 +120,7 @@ class Connection:
             self._end("unconnected", str(error))
             raise _Ended from None
         exchange.connect_ms = (time.monotonic() - started_s) * 1e3
-        self._channel = channel
+        self._channel, self._spent = channel, False
         self._watcher = gevent.get_hub().loop.io(channel.fileno(), READ)
         self._watcher.start(self._on_idle)
         return channel
@@ -123,7 +133,11 @@ class Connection:
             if self._ripe:  # an answer before the end of the request, such as 413
                 self._look(exchange)
 
-        sealed = channel.seal(request)
+        try:
+            sealed = channel.seal(request)
+        except OSError as error:
+            self._end("broken", f"the request cannot be encrypted: {error}")
+            raise _Ended from None
         exchange.t_send = time.time_ns()
         try:
             send_all(channel, sealed, wait)
@@ -156,7 +170,7 @@ class Connection:
             if channel.at_end or not data:
                 exchange.t_close = stamp
                 self._watcher.stop()
-                self._ripe = True
+                self._spent = self._ripe = True
                 self._wake.set()
 
         return read
@@ -219,12 +233,14 @@ class Connection:
 
     def _on_idle(self) -> None:
         """Between exchanges nothing should come: a close, or bytes that nobody asked for, end the connection."""
-        if self._channel is None:
-            return
+        assert self._channel is not None
         try:
             self._channel.receive()
         except BlockingIOError:
             return
         except OSError:
-            pass
-        self.close()
+            pass  # broken is no worse than closed
+        self._spent = True
+        self._watcher.stop()
+        if not self._busy:
+            self._drop_channel()

@@ -106,8 +106,8 @@ class Response:
         before = [0, *accumulate(sizes)]
         ends = []
         for wire_end in accumulate(map(len, self._reads)):
-            index = bisect_right(starts, wire_end) - 1
-            ends.append(before[index] + min(wire_end - starts[index], sizes[index]) if index >= 0 else 0)
+            span = bisect_right(starts, wire_end) - 1
+            ends.append(before[span] + min(wire_end - starts[span], sizes[span]) if span >= 0 else 0)
         return body, ends
 
     def _decode_head(self) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.errors import InputError
 from harness.workload.scenario import scenario_names
 
 COLD_STARTS = ("nonce", "reset", "none")
+Number = TypeVar("Number", int, float)
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -102,18 +104,20 @@ class RunOptions:
             target=given.target.strip(),
             model=given.model.strip(),
             cold_start=given.cold_start,
-            warm_up_requests=int(_number("warm-up-requests", given.warm_up_requests, upper=1000)),
-            drain_timeout_s=_number("drain-timeout", given.drain_timeout, upper=86400),
+            warm_up_requests=_number("warm-up-requests", given.warm_up_requests, int, upper=1000),
+            drain_timeout_s=_number("drain-timeout", given.drain_timeout, float, upper=86400),
             results=given.results,
             run_id=given.run_id,
         )
 
 
-def _number(name: str, value: Any, upper: float) -> float:
+def _number(name: str, value: Any, kind: Callable[[Any], Number], upper: int) -> Number:
+    """Read as Locust reads it out of the form afterwards, where a number of the wrong kind would be a server error."""
     try:
-        number = float(value)
+        number = kind(value)
     except (TypeError, ValueError):
-        number = -1.0
+        number = kind(-1)
     if not 0 <= number <= upper:
-        raise InputError(f"{name} is {value!r}; it must be a number from 0 to {upper:g}.")
+        what = "a whole number" if kind is int else "a number"
+        raise InputError(f"{name} is {value!r}; it must be {what} from 0 to {upper}.")
     return number

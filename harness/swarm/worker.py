@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 import resource
@@ -86,6 +87,9 @@ class WorkerRun:
             in_thread=gevent.get_hub().threadpool.apply,
         )
         self._flusher = gevent.spawn(self._flush_now_and_then)
+        # What is there now stays, so the collector need not look at it again and again while streams wait.
+        gc.collect()
+        gc.freeze()
 
     # --- what a user does ----------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import pytest
 from tests.client.conftest import Connect, Serve
 from tests.client.posting import ANSWER, post
 from tests.client.scripted import Peer
+from tests.client.wire import LAST_CHUNK, STREAM_HEAD, chunk
 
 PLAIN_BODY = b'{"choices":[{"message":{"content":"plain"},"finish_reason":"stop"}]}'
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(PLAIN_BODY), PLAIN_BODY)
@@ -165,6 +166,19 @@ def test_an_answer_before_the_request_was_read_is_taken(serve: Serve, connect: C
         gave_up.set()
         assert (reply.status, reply.http_status, reply.error) == ("http_error", 413, "too much")
     assert server.connections == 2, "a connection in the middle of a request cannot carry another"
+
+
+def test_a_read_that_only_looks_like_the_last_does_not_end_the_answer(serve: Serve, connect: Connect) -> None:
+    def script(peer: Peer) -> None:
+        peer.read_request()
+        peer.send(STREAM_HEAD)
+        for data in (b'{"choices":[{"text":"a"}]}', b'{"choices":[{"text":"b"}]}', b"[DONE]"):
+            peer.send(chunk(b"data: " + data + b"\r\n"), chunk(b"\r\n"), pause_s=0.01)
+        peer.send(LAST_CHUNK)
+        peer.wait_for_close()
+
+    reply = post(connect(serve(script).url))
+    assert (reply.status, reply.text) == ("ok", "ab")
 
 
 def test_two_clients_wait_for_their_answers_at_the_same_time(serve: Serve, connect: Connect) -> None:

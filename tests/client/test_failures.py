@@ -9,6 +9,7 @@ from collections.abc import Callable
 import gevent
 import pytest
 
+from harness.client import quiet
 from harness.client.reply import Reply
 from harness.client.timed import TimedClient
 from tests.client.conftest import Connect, Serve
@@ -199,6 +200,14 @@ def test_a_client_can_go_on_after_a_cancel_on_a_new_connection(serve: Serve, con
     assert server.connections == 2
 
 
+def test_closing_the_client_ends_the_request_under_way(serve: Serve, connect: Connect) -> None:
+    client = connect(serve(hang_after(*STARTED)).url)
+    job, replies = in_flight(client, server_said=4)
+    client.close()
+    assert job.get(timeout=5).status == "cancelled"
+    assert [reply.text for reply in replies] == ["ab"]
+
+
 def test_cancel_without_a_request_does_nothing(serve: Serve, connect: Connect) -> None:
     def script(peer: Peer) -> None:
         for _ in range(2):
@@ -239,6 +248,20 @@ def test_a_killed_greenlet_hands_over_its_reply_and_closes_the_connection(serve:
     [reply] = replies
     assert (reply.status, reply.text) == ("cancelled", "ab")
     assert left.wait(5)
+
+
+@pytest.mark.parametrize("way", ["kill", "cancel"])
+def test_an_answer_that_is_all_there_is_whole_however_the_wait_for_its_turn_ends(
+    serve: Serve, connect: Connect, way: str
+) -> None:
+    client = connect(serve(hang_after(ANSWER)).url)
+    with quiet._TURN:
+        job, replies = in_flight(client, server_said=1)
+        job.kill(timeout=5) if way == "kill" else client.cancel()
+    gevent.joinall([job], timeout=5)
+    [reply] = replies
+    assert (reply.status, reply.text, reply.error) == ("ok", "ab", None)
+    assert reply.t_end is not None
 
 
 def test_a_callers_own_timeout_goes_through_after_the_reply(serve: Serve, connect: Connect) -> None:

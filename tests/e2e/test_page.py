@@ -1,0 +1,153 @@
+"""Locust's page in a real browser: form, tab, editing, stopping, and wrong input."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.analysis import Run, load
+from harness.embedded.server import RunningServer
+from harness.launch import free_port
+from tests.e2e.browser import Page, open_browser
+from tests.e2e.conftest import CHAT, Locust, SlowServer
+from tests.e2e.test_exact import check_exact
+
+WARM, COLD = "multi-round warm", "multi-round cold"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    chromedriver = shutil.which("chromedriver")
+    if chromium is None or chromedriver is None:
+        pytest.skip("Chromium and its driver are not installed")
+    driver = open_browser(chromium, chromedriver)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def open_page(browser: Any, start_locust: Callable[..., Locust]) -> Callable[..., Page]:
+    """Start Locust with the given options, and open its page."""
+
+    def start(*words: object, workers: int = 0) -> Page:
+        port = free_port()
+        start_locust("swarm.py", "--web-host", "127.0.0.1", "--web-port", port, *words, workers=workers)
+        page = Page(browser, port)
+        page.open()
+        return page
+
+    return start
+
+
+def requests(figures: dict[str, list[str]]) -> dict[str, int]:
+    return {name: int(figures[name][0]) if name in figures else 0 for name in (COLD, WARM)}
+
+
+def recorded(run: Run) -> dict[str, int]:
+    return {f"multi-round {warmth}": n for warmth, n in run.measured.groupby("warmth").size().items()}
+
+
+def state(page: Page) -> str:
+    """Of the run that the tab shows."""
+    return next(line.rpartition(": ")[2] for line in page.figures() if line.startswith("Run "))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_run_from_form_to_record(
+    workers: int, open_page: Callable[..., Page], llama_cpp: RunningServer, tmp_path: Path
+) -> None:
+    page = open_page(workers=workers)
+    page.press("custom parameters")
+    page.write("target", llama_cpp.url)
+    assert {"agent-loop", "long-document", "multi-round"} <= set(page.choose("scenario", "demo-multi-round"))
+    page.write("userCount", 2)
+    page.write("spawnRate", 2)
+    page.press("start")
+    page.press("kvswarm")
+    page.until(lambda: requests(page.figures())[WARM] >= 3)
+    assert state(page) == "running"
+
+    page.press("edit")
+    page.write("userCount", 3)
+    page.press("update")
+    page.until(lambda: page.header()[page.header().index("Users") + 1] == "3")
+    before = requests(page.figures())[COLD]
+    page.until(lambda: requests(page.figures())[COLD] > before)
+
+    page.press("stop")
+    page.until(lambda: page.buttons("new"))
+    assert state(page) == "complete"
+    figures = page.figures()
+    (folder,) = (tmp_path / "results").iterdir()
+    assert f"Tables: kvswarm report {folder}" in figures
+
+    run = load(folder)
+    assert (run.manifest.scenario_name, run.manifest.stopped_by) == ("demo-multi-round", "stop")
+    rows = check_exact(run)
+    assert requests(figures) == recorded(run)
+    for name in (COLD, WARM):
+        of_group = rows[rows.warmth == name.split()[1]]
+        _, failed, ttft, _, _, hit_rate, reported_by = figures[name]
+        assert failed == "0"
+        assert float(ttft) == pytest.approx(of_group.ttft_ms.quantile(0.5, "higher"), rel=0.02) or float(
+            ttft
+        ) == pytest.approx(of_group.ttft_ms.quantile(0.5, "lower"), rel=0.02)
+        assert float(hit_rate.split()[0]) == pytest.approx(
+            100 * of_group.cached_tokens.sum() / of_group.prompt_tokens.sum(), abs=0.1
+        )
+        assert reported_by == f"{len(of_group)} of {len(of_group)}"
+
+
+def test_a_second_run_begins_at_zero_and_unknown_stays_unknown(
+    open_page: Callable[..., Page],
+    slow_server: Callable[[float], SlowServer],
+    scenario: Callable[[str], Path],
+    tmp_path: Path,
+) -> None:
+    slow = slow_server(0.2)
+    words = ["--scenario", scenario(CHAT), "--target", slow.url, "--users", 4, "--spawn-rate", 4]
+    page = open_page(*words, workers=2)
+    page.press("start")
+    page.press("kvswarm")
+    shown = []
+    for again in (False, True):
+        if again:
+            page.press("new")
+            page.press("start")
+        page.until(lambda: state(page) == "running" and requests(page.figures())[COLD] >= 4)
+        page.press("stop")
+        page.until(lambda: page.buttons("new"))
+        shown.append(page.figures())
+    runs = [load(folder) for folder in sorted((tmp_path / "results").iterdir())]
+    assert [requests(figures) for figures in shown] == [recorded(run) for run in runs]
+    assert sum(len(run.measured) for run in runs) == len(slow.asked)
+    for figures in shown:
+        assert figures[WARM][-2:] == ["-", f"0 of {figures[WARM][0]}"]
+
+
+def test_wrong_input_is_answered_in_the_form_and_nothing_starts(
+    open_page: Callable[..., Page], llama_cpp: RunningServer, tmp_path: Path
+) -> None:
+    page = open_page()
+    nowhere = f"http://127.0.0.1:{free_port()}/v1"
+    page.press("custom parameters")
+    page.press("start")
+    page.until(lambda: "No target: say whom to load" in page.alerts())
+    page.write("target", nowhere)
+    page.press("start")
+    page.until(lambda: nowhere in page.alerts() and "nothing listens" in page.alerts())
+    page.write("target", llama_cpp.url)
+    page.write("model", "gpt-17")
+    page.press("start")
+    page.until(lambda: "gpt-17" in page.alerts() and "tiny" in page.alerts())
+    page.write("host", nowhere)
+    page.press("start")
+    page.until(lambda: f"Host is {nowhere}" in page.alerts())
+    page.browser.refresh()
+    assert page.until(lambda: page.buttons("start"))  # the form again: no run is on
+    assert not list(tmp_path.glob("results/*"))

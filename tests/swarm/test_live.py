@@ -1,0 +1,125 @@
+"""The figures of the page's tab: the same however the requests are spread over workers, and never a guess."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.swarm.live import COLUMNS, LiveFigures, run_lines
+from tests.swarm.fakes import through_locust
+
+STATUSES = ["ok", "ok", "ok", "http_error", "truncated", "cancelled"]
+
+
+def request(**changes: Any) -> dict[str, Any]:
+    """The columns of a finished request that the figures are made of."""
+    row = {"kind": "agent-loop", "warmth": "cold", "status": "ok", "ttft_ms": 100.0, "tpot_ms": 10.0}
+    return {**row, "prompt_tokens": 1000, "cached_tokens": 0, **changes}
+
+
+def cells(*rows: dict[str, Any]) -> dict[str, Any]:
+    """The only row of the table of these requests."""
+    figures = LiveFigures()
+    for row in rows:
+        figures.add(row)
+    (only,) = figures.rows()
+    return only
+
+
+requests = st.builds(
+    request,
+    kind=st.sampled_from(["agent-loop", "multi-round"]),
+    warmth=st.sampled_from(["cold", "warm"]),
+    status=st.sampled_from(STATUSES),
+    ttft_ms=st.none() | st.floats(0, 1e7),
+    tpot_ms=st.none() | st.floats(0, 1e5),
+    prompt_tokens=st.none() | st.integers(1, 200_000),
+    cached_tokens=st.none() | st.integers(0, 200_000),
+)
+
+
+@given(st.lists(st.tuples(requests, st.integers(0, 2), st.booleans())))
+def test_workers_that_report_now_and_then_add_up_to_one_that_saw_all(
+    seen: list[tuple[dict[str, Any], int, bool]],
+) -> None:
+    one, master, workers = LiveFigures(), LiveFigures(), [LiveFigures() for _ in range(3)]
+    for row, worker, reports in seen:
+        one.add(row)
+        workers[worker].add(row)
+        if reports:
+            master.merge(through_locust({"figures": workers[worker].take()})["figures"])
+    for figures in workers:
+        master.merge(through_locust({"figures": figures.take()})["figures"])
+        assert figures.take() == []
+    assert master.rows() == one.rows()
+
+
+@given(st.lists(st.floats(1e-3, 1e7), min_size=1))
+def test_percentiles_are_off_by_half_a_percent_at_most(times_ms: list[float]) -> None:
+    row = cells(*(request(ttft_ms=time, tpot_ms=time) for time in times_ms))
+    ordered = sorted(times_ms)
+    for column, share in (("ttft_p50", 0.50), ("ttft_p99", 0.99), ("tpot_p50", 0.50)):
+        true = ordered[math.ceil(share * len(ordered)) - 1]
+        rounding = 0.005 if true < 10 else 0.05 if true < 100 else 0.5
+        assert abs(row[column] - true) <= 0.00499 * true + rounding + 1e-6
+
+
+def test_one_row_for_each_kind_and_warmth() -> None:
+    figures = LiveFigures()
+    for key in ("multi-round warm", "agent-loop warm", "agent-loop cold", "agent-loop cold"):
+        kind, warmth = key.split()
+        figures.add(request(kind=kind, warmth=warmth))
+    rows = figures.rows()
+    assert [row["sessions"] for row in rows] == ["agent-loop cold", "agent-loop warm", "multi-round warm"]
+    assert [row["requests"] for row in rows] == [2, 1, 1]
+    assert all(list(row) == list(COLUMNS) for row in rows)
+
+
+def test_unknown_is_never_zero() -> None:
+    row = cells(request(cached_tokens=None, ttft_ms=None, tpot_ms=None))
+    assert row["hit_rate"] == row["ttft_p50"] == row["ttft_p99"] == row["tpot_p50"] == "-"
+    assert row["reported_by"] == "0 of 1"
+    assert cells(request(cached_tokens=0))["hit_rate"] == "0.0 %"
+
+
+def test_hit_rate_is_a_ratio_of_sums_over_those_that_report_both() -> None:
+    row = cells(
+        request(prompt_tokens=900, cached_tokens=0),
+        request(prompt_tokens=100, cached_tokens=100),
+        request(prompt_tokens=1000, cached_tokens=None),
+        request(prompt_tokens=None, cached_tokens=1000),
+    )
+    assert row["hit_rate"] == "10.0 %"
+    assert row["reported_by"] == "2 of 4"
+
+
+@pytest.mark.parametrize(
+    ("cached", "shown"), [(1, "<0.1 %"), (10, "0.1 %"), (9_999, "99.9 %"), (10_000, "100.0 %"), (8_239, "82.3 %")]
+)
+def test_hit_rate_is_rounded_down_but_not_to_nothing(cached: int, shown: str) -> None:
+    assert cells(request(prompt_tokens=10_000, cached_tokens=cached))["hit_rate"] == shown
+
+
+def test_failures_are_counted_and_have_no_part_in_the_times() -> None:
+    row = cells(
+        request(ttft_ms=100.0),
+        request(status="truncated", ttft_ms=1.0, tpot_ms=1.0),
+        request(status="http_error", ttft_ms=None, tpot_ms=None),
+        request(status="cancelled", ttft_ms=1.0, tpot_ms=1.0),
+    )
+    assert (row["requests"], row["failed"]) == (4, 2)
+    assert row["ttft_p50"] == row["ttft_p99"] == pytest.approx(100, abs=1)
+
+
+def test_what_became_of_the_run_stands_below() -> None:
+    lines = run_lines("r1", "incomplete", "/data/r1", ["worker 1 was lost"])
+    assert [line["sessions"] for line in lines] == [
+        "Run r1: incomplete",
+        "Directory: /data/r1",
+        "Tables: kvswarm report /data/r1",
+        "Problem: worker 1 was lost",
+    ]

@@ -1,0 +1,96 @@
+"""Options: what the command line and the form offer, and the sentences about what cannot be."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import pytest
+from locust.argument_parser import LocustArgumentParser
+
+from harness.errors import InputError
+from harness.swarm.options import RunOptions, add_arguments
+
+
+@pytest.fixture(autouse=True)
+def command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["locust"])
+    monkeypatch.delenv("KVSWARM_SCENARIO", raising=False)
+    monkeypatch.delenv("KVSWARM_TARGET", raising=False)
+
+
+def parser() -> Any:
+    made = LocustArgumentParser()
+    add_arguments(made, "agent-loop")
+    return made
+
+
+def parse(*words: str) -> Namespace:
+    parsed: Namespace = parser().parse_args(list(words))
+    return parsed
+
+
+def choices(dest: str) -> list[str]:
+    return next(list(action.choices) for action in parser()._actions if action.dest == dest)
+
+
+def test_a_target_is_all_that_must_be_given() -> None:
+    options = RunOptions.from_namespace(parse("--target", "http://127.0.0.1:8000/v1"))
+    assert options == RunOptions(
+        scenario="agent-loop",
+        target="http://127.0.0.1:8000/v1",
+        model="",
+        cold_start="nonce",
+        warm_up_requests=2,
+        drain_timeout_s=60.0,
+        results="results",
+        run_id="",
+    )
+
+
+def test_options_are_plain_values_so_that_locust_can_send_them_to_workers() -> None:
+    words = ("--scenario", "some/where.yaml", "--drain-timeout", "3", "--warm-up-requests", "0")
+    assert {type(value) for value in vars(parse(*words)).values()} <= {str, int, float}
+
+
+def test_the_form_offers_the_scenarios_of_the_folder() -> None:
+    assert {"agent-loop", "long-document", "multi-round"} <= set(choices("scenario"))
+
+
+def test_the_command_line_may_name_a_file_which_the_form_then_offers_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["locust", "--scenario", "own/chat.yaml", "--headless"])
+    assert parse("--scenario", "own/chat.yaml").scenario == "own/chat.yaml"
+    assert choices("scenario")[0] == "own/chat.yaml"
+    assert "agent-loop" in choices("scenario")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"target": " "}, ["No target", "--target http"]),
+        ({"cold_start": "warm"}, ["cold-start", "'warm'", "nonce, reset, none"]),
+        ({"run_id": "../other"}, ["run-id", "'../other'"]),
+        ({"run_id": "latest run"}, ["run-id"]),
+        ({"warm_up_requests": -1}, ["warm-up-requests", "-1", "from 0 to 1000"]),
+        ({"warm_up_requests": 1001}, ["warm-up-requests", "1001"]),
+        ({"warm_up_requests": "2.5"}, ["warm-up-requests", "'2.5'", "whole number"]),
+        ({"warm_up_requests": "two"}, ["warm-up-requests", "'two'"]),
+        ({"warm_up_requests": None}, ["warm-up-requests", "None"]),
+        ({"drain_timeout": "nan"}, ["drain-timeout", "'nan'"]),
+        ({"drain_timeout": "inf"}, ["drain-timeout"]),
+        ({"drain_timeout": ""}, ["drain-timeout", "''"]),
+    ],
+)
+def test_what_cannot_be_is_named(changes: dict[str, Any], words: list[str]) -> None:
+    given = parse("--target", "http://127.0.0.1:8000/v1")
+    with pytest.raises(InputError) as error:
+        RunOptions.from_namespace(Namespace(**{**vars(given), **changes}))
+    assert all(word in str(error.value) for word in words), error.value
+
+
+def test_text_from_the_form_becomes_numbers_and_loses_its_spaces() -> None:
+    given = vars(parse())
+    form = {"target": " local ", "model": " m ", "warm_up_requests": "3", "drain_timeout": "1.5"}
+    options = RunOptions.from_namespace(Namespace(**{**given, **form}))
+    assert (options.target, options.model) == ("local", "m")
+    assert (options.warm_up_requests, options.drain_timeout_s) == (3, 1.5)

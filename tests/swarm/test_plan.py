@@ -1,0 +1,45 @@
+"""The messages between master and workers survive Locust's packing."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.engines.target import Target
+from harness.swarm.live import LiveFigures
+from harness.swarm.plan import Drained, Plan
+from harness.workload.lexicon import Lexicon
+from harness.workload.scenario import Scenario
+from tests.swarm.fakes import URL, small_lexicon, through_locust
+from tests.workload.samples import agent_loop, long_document, multi_round
+
+
+@pytest.mark.parametrize("scenario", [agent_loop(), long_document(popularity={"zipf": 1.1}), multi_round()])
+def test_a_worker_reads_the_plan_that_the_master_made(scenario: Scenario) -> None:
+    target, lexicon = Target(url=URL, headers={"X-Team": "a"}, api_key_env="KEY"), small_lexicon()
+    plan = Plan(
+        run_id="r1",
+        folder="s3://bucket/r1",
+        scenario=scenario.to_json(),
+        nonce="r1",
+        target=target.model_dump(mode="json"),
+        engine="openai",
+        model="m",
+        lexicon=lexicon.to_json(),
+        worker=1,
+        workers=2,
+        drain_timeout_s=0.5,
+    )
+    arrived = Plan.from_message(through_locust(plan.to_message()))
+    assert arrived == plan
+    assert Scenario.from_json(arrived.scenario) == scenario
+    assert Lexicon.from_json(arrived.lexicon) == lexicon
+    assert Target.model_validate(arrived.target) == target
+
+
+def test_the_master_reads_a_workers_last_word() -> None:
+    figures = LiveFigures()
+    row = {"kind": "agent-loop", "warmth": "cold", "status": "ok", "ttft_ms": 0.5, "tpot_ms": None}
+    figures.add({**row, "prompt_tokens": 10, "cached_tokens": None})
+    parts = [["requests/part-0001-00000.parquet", 7]]
+    drained = Drained("r1", 1, "drain", parts, 7, 2, 1, 0.25, 3.5, "", figures.take())
+    assert Drained.from_message(through_locust(drained.to_message())) == drained

@@ -1,0 +1,115 @@
+"""A user's part: each turn's prompt follows from the answers before it, and nothing is sent once the gate is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, cast
+
+import pytest
+
+from harness.client.reply import Reply
+from harness.client.timed import TimedClient
+from harness.engines.openai import OpenAIEngine
+from harness.engines.target import Target
+from harness.swarm.player import FAILURE_PAUSE_S, Player
+from harness.workload.session import Session
+from harness.workload.text import Renderer
+from harness.workload.workload import Workload
+from tests.swarm.fakes import LABELS, MS, URL, FakeClient, reply, small_lexicon, unsent
+from tests.workload.samples import agent_loop
+
+SCENARIO = agent_loop(steps=3, output_tokens=2)
+RENDERER = Renderer(small_lexicon(), SCENARIO)
+
+
+class FakeGate:
+    """Lets `admitted` requests pass; keeps how long it was asked to wait."""
+
+    def __init__(self, admitted: int) -> None:
+        self._left = admitted
+        self.waits_s: list[float] = []
+
+    def closed(self) -> bool:
+        return self._left <= 0
+
+    def wait(self, seconds: float) -> bool:
+        self.waits_s.append(seconds)
+        self._left -= 1
+        return self._left < 0
+
+
+class Played:
+    """What a player did with one session."""
+
+    def __init__(self, replies: Iterable[Reply], *, live: bool = False, admitted: int = 10, **turn: Any) -> None:
+        self.session: Session = Workload(SCENARIO.model_copy(update=turn), "n").session(0)
+        self.client = FakeClient(replies)
+        self.gate = FakeGate(admitted)
+        self.rows: list[dict[str, Any]] = []
+        engine = OpenAIEngine(Target(url=URL), "m")
+        client = cast(TimedClient, self.client)
+        Player(LABELS, 0, client, engine, RENDERER, live, self.gate, self.keep).play(self.session)
+
+    def keep(self, row: dict[str, Any], _: Reply) -> None:
+        self.rows.append(row)
+
+    def prompts(self) -> list[list[dict[str, str]]]:
+        return [body["messages"] for body in self.client.bodies]
+
+
+def test_scripted_answers_are_the_scenarios() -> None:
+    played = Played([reply(text="something else")] * 3)
+    first, second, third = played.session.turns
+    (opening,) = played.session.opening
+    messages = (opening, first.question, first.reply, second.question, second.reply, third.question)
+    assert played.prompts()[2] == RENDERER.chat(messages)
+    assert [len(prompt) for prompt in played.prompts()] == [2, 4, 6]
+
+
+def test_live_answers_are_the_engines_own() -> None:
+    played = Played([reply(text=" yes"), reply(text="nein", output_tokens=5), reply()], live=True)
+    last = played.prompts()[2]
+    assert [message["role"] for message in last] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert (last[2]["content"], last[4]["content"]) == (" yes", "nein")
+    # Its length is what the engine counted, not what was asked for; it stands in the path of the next prompt.
+    grown = [
+        after["planned_prompt_tokens"] - before["planned_prompt_tokens"] for before, after in pairwise(played.rows)
+    ]
+    observations = [turn.question.tokens for turn in played.session.turns[1:]]
+    assert grown == [10 + 2 + 1 + observations[0], 10 + 5 + 1 + observations[1]]  # two pieces of template, an opener
+
+
+def test_each_prompt_begins_with_the_one_before() -> None:
+    played = Played([reply()] * 3)
+    for before, after in pairwise(played.prompts()):
+        assert after[: len(before)] == before
+    for row_before, row_after in pairwise(played.rows):
+        without_tail = row_before["path"][:-1]
+        assert row_after["path"][: len(without_tail)] == without_tail
+
+
+def test_every_request_is_recorded_under_the_id_that_the_engine_saw() -> None:
+    played = Played([reply()] * 3)
+    sent = [headers["X-Request-Id"] for headers in played.client.headers]
+    assert sent == ["r1-0-0", "r1-0-1", "r1-0-2"]
+    assert [row["request_id"] for row in played.rows] == sent
+    assert [row["warmth"] for row in played.rows] == ["cold", "warm", "warm"]
+    assert [body["max_tokens"] for body in played.client.bodies] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("failed", [reply(status="truncated"), unsent("connect_error", "nothing listens")])
+def test_a_failed_turn_ends_the_session_after_a_pause(failed: Reply) -> None:
+    played = Played([reply(), failed, reply()])
+    assert [row["status"] for row in played.rows] == ["ok", failed.status]
+    assert played.gate.waits_s[-1] == FAILURE_PAUSE_S
+
+
+def test_a_closed_gate_stops_it_before_the_next_request() -> None:
+    assert Played([reply()] * 3, admitted=0).rows == []
+    assert len(Played([reply()] * 3, admitted=2).rows) == 2
+
+
+def test_a_turn_is_due_when_the_one_before_has_ended_and_the_pause_is_over() -> None:
+    played = Played([reply(t_end=5_000 * MS), reply(t_end=7_000 * MS), reply()], think_time_s=1.5)
+    assert [row["t_due"] for row in played.rows[1:]] == [6_500 * MS, 8_500 * MS]

@@ -1,0 +1,61 @@
+"""A request's row: all columns of the table, and lags from the time when it was due."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from harness.client.reply import Reply
+from harness.record.schema import REQUESTS
+from harness.record.writer import PartWriter
+from harness.swarm.row import request_row
+from harness.workload.workload import Workload
+from tests.swarm.fakes import LABELS, MS, reply, unsent
+from tests.workload.samples import agent_loop
+
+PATH = [(11, 40), (-5, 60)]
+SESSION = Workload(agent_loop(output_tokens=8), "n").session(4)
+
+
+def row(answer: Reply, turn: int = 0) -> dict[str, Any]:
+    """The row of a request that was due at 990 ms."""
+    return request_row(LABELS, 2, SESSION, SESSION.turns[turn], "r1-4-0", 990 * MS, PATH, answer)
+
+
+def test_a_row_has_the_columns_of_the_table_and_can_be_written(tmp_path: Path) -> None:
+    writer = PartWriter(tmp_path, "requests/part", REQUESTS)
+    rows = [row(reply()), row(unsent("connect_error", "nothing listens"), turn=1)]
+    for one in rows:
+        assert list(one) == REQUESTS.names
+        writer.add(one)
+    writer.flush()
+    assert writer.parts == [("requests/part-00000.parquet", 2)]
+
+
+def test_a_row_says_whose_request_it_is_and_what_was_planned() -> None:
+    first, later = row(reply()), row(reply(), turn=1)
+    assert (first["run_id"], first["worker"], first["user"], first["session"], first["turn"]) == ("r1", 3, 2, 4, 0)
+    assert (first["warmth"], later["warmth"]) == ("cold", "warm")
+    assert (first["planned_prompt_tokens"], first["planned_output_tokens"]) == (100, 8)
+    assert (first["path"], first["path_tokens"]) == ([11, -5], [40, 60])
+    assert (first["prompt_tokens"], first["cached_tokens"]) == (100, 64)
+
+
+def test_what_the_user_waited_counts_from_the_time_it_was_due() -> None:
+    sent = row(reply())
+    assert sent["ttft_ms"] == 30.0
+    assert sent["ttft_due_ms"] == 40.0
+    assert (sent["lag_ms"], sent["blocked_ms"], sent["late_ms"]) == (10.0, 0.0, 10.0)
+
+
+def test_what_is_not_known_is_null() -> None:
+    lost = row(unsent("connect_error", "nothing listens"))
+    assert (lost["status"], lost["error"]) == ("connect_error", "nothing listens")
+    unknown = ["t_send", "t_first", "lag_ms", "blocked_ms", "late_ms", "ttft_due_ms", "cached_tokens", "http_status"]
+    assert [lost[column] for column in unknown] == [None] * len(unknown)
+
+
+def test_a_stepped_clock_makes_no_durations() -> None:
+    stepped = row(reply(clock_stepped=True, ttft_ms=None))
+    assert stepped["t_first"] == 1_030 * MS
+    assert stepped["lag_ms"] is stepped["blocked_ms"] is stepped["late_ms"] is stepped["ttft_due_ms"] is None

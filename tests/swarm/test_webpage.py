@@ -1,0 +1,102 @@
+"""What is added to Locust's page: checked input, and the tab."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from flask import Blueprint, Flask, jsonify
+
+from harness.errors import TargetError
+from harness.swarm import webpage
+from harness.swarm.live import COLUMNS
+
+
+class Page:
+    """As much of Locust's page as kvswarm has to do with."""
+
+    def __init__(self) -> None:
+        self.app = Flask("page")
+        self.template_args: dict[str, Any] = {}
+        options = Namespace(target="", scenario="agent-loop")
+        self.environment = SimpleNamespace(parsed_options=options, host=None)
+        self.state = "running"
+        self.starts = 0
+        self.asked: list[Namespace] = []
+        blueprint = Blueprint("locust", "page")
+        blueprint.add_url_rule("/swarm", "swarm", self.swarm, methods=["POST"])
+        blueprint.add_url_rule("/stats/requests", "request_stats", lambda: jsonify({"state": self.state, "stats": []}))
+        webpage.attach(self, self.make_ready)
+        webpage.add_tab(self, lambda: [{"sessions": "agent-loop cold"}])
+        self.app.register_blueprint(blueprint)
+
+    def auth_required_if_enabled(self, view: Any) -> Any:
+        return view
+
+    def make_ready(self, options: Namespace) -> None:
+        self.asked.append(options)
+        if options.target == "bad":
+            raise TargetError("No target 'bad'.")
+
+    def swarm(self) -> Any:
+        self.starts += 1
+        return jsonify({"success": True})
+
+    def start(self, **form: str) -> Any:
+        return self.app.test_client().post("/swarm", data=form).json
+
+    def stats(self) -> Any:
+        return self.app.test_client().get("/stats/requests").json
+
+
+@pytest.fixture
+def page() -> Page:
+    return Page()
+
+
+def test_the_form_goes_before_the_command_line(page: Page) -> None:
+    page.environment.parsed_options.target = "http://127.0.0.1:1/v1"
+    assert page.start(target="http://127.0.0.1:2/v1", user_count="3", host="") == {"success": True}
+    assert page.asked == [Namespace(target="http://127.0.0.1:2/v1", scenario="agent-loop")]
+    assert page.starts == 1
+
+
+def test_wrong_input_is_answered_in_the_form_and_starts_nothing(page: Page) -> None:
+    answer = page.start(target="bad")
+    assert (answer["success"], answer["message"]) == (False, "No target 'bad'.")
+    assert page.starts == 0
+
+
+def test_host_serves_as_target(page: Page) -> None:
+    assert page.start(host=" http://127.0.0.1:2/v1", target="")["success"]
+    assert page.environment.host == "http://127.0.0.1:2/v1"
+
+
+def test_two_targets_are_refused_until_one_is_emptied(page: Page) -> None:
+    both = {"host": "http://127.0.0.1:1/v1", "target": "http://127.0.0.1:2/v1"}
+    for _ in range(2):
+        message = page.start(**both)["message"]
+        assert all(url in message for url in both.values())
+    assert page.starts == 0
+    assert page.start(**both | {"host": ""})["success"]
+    assert page.start(**both | {"target": ""})["success"]
+    # The page now shows the host of the last run by itself.
+    assert page.start(**both)["success"]
+
+
+def test_the_table_comes_with_locusts_figures(page: Page) -> None:
+    assert page.stats()["extended_stats"] == [{"key": "kvswarm", "data": [{"sessions": "agent-loop cold"}]}]
+    (tab,), (table,) = page.template_args["extended_tabs"], page.template_args["extended_tables"]
+    assert tab["key"] == table["key"] == "kvswarm"
+    assert [column["key"] for column in table["structure"]] == list(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [("running", "running"), ("stopping", "running"), ("cleanup", "running"), ("stopped", "stopped")],
+)
+def test_the_page_goes_on_asking_until_the_run_has_stopped(page: Page, state: str, shown: str) -> None:
+    page.state = state
+    assert page.stats()["state"] == shown
