@@ -16,7 +16,6 @@ ReadEvent = Callable[[Mapping[str, Any]], Event]
 """What one JSON object of the target's responses says: the adapter's `read_event`."""
 
 _DONE = b"[DONE]"
-_BATCH = 32
 
 
 @dataclass(slots=True)
@@ -74,12 +73,8 @@ def _read_stream(body: bytes, body_ends: list[int], response: Response, read_eve
         number = payloads.index(_DONE)
         message.done_read = reads[number]
         payloads = payloads[:number]
-    events: list[Event] = []
-    for start in range(0, len(payloads), _BATCH):
-        parsed, message.error = _decode(payloads[start : start + _BATCH])
-        events += [read_event(value) for value in parsed]
-        if message.error is not None:
-            break
+    parsed, message.error = _decode(payloads)
+    events = [read_event(value) for value in parsed]
     message.events, message.ends, message.reads = events, found.ends[: len(events)], reads[: len(events)]
     if message.error is None:
         message.error = next((event.error for event in events if event.error is not None), None)

@@ -77,21 +77,22 @@ def test_a_connection_that_the_server_announces_to_close_is_not_used_again(serve
 def test_a_close_between_two_requests_is_noticed_before_the_next_is_sent(
     serve: Serve, connect: Connect, loop_runs: bool
 ) -> None:
-    closed = threading.Event()
+    may_close, closed = threading.Event(), threading.Event()
 
     def script(peer: Peer) -> None:
         peer.read_request()
         peer.send(ANSWER)
+        assert may_close.wait(10)
         peer.close()
         closed.set()
 
     server = serve(script)
     client = connect(server.url)
     assert post(client).status == "ok"
+    may_close.set()
     assert closed.wait(5)
     if loop_runs:
         gevent.sleep(0.02)
-    closed.clear()
     second = post(client)
     assert second.status == "ok"
     assert second.connect_ms is not None
@@ -156,7 +157,7 @@ def test_an_answer_before_the_request_was_read_is_taken(serve: Serve, connect: C
     def script(peer: Peer) -> None:
         peer.sock.recv(1_000)
         peer.send(b'HTTP/1.1 413 Too Large\r\nContent-Length: 20\r\n\r\n{"error":"too much"}')
-        gave_up.wait(5)
+        assert gave_up.wait(10)
 
     server = serve(script)
     client = connect(server.url)
