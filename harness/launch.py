@@ -71,7 +71,7 @@ def new_run_id(scenario: str) -> str:
 def run_headless(swarm: Swarm, run_id: str) -> int:
     """Run to the end, with kvswarm's own progress lines in place of Locust's tables; returns the exit code."""
     spawn_rate = min(swarm.users or 1, 100)  # Locust warns above 100 a second
-    quiet = ["--only-summary", "--loglevel", "WARNING"]
+    quiet = ["--only-summary", "--skip-log-setup"]  # warnings still reach stderr, each as a bare line
     return wait_for(
         [*swarm.arguments(), "--headless", "--run-id", run_id, "--spawn-rate", str(spawn_rate), *quiet, *swarm.extra]
     )

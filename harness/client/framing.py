@@ -7,7 +7,6 @@ in, `feed` only looks whether a read can be the last; `decode` then does the res
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from itertools import accumulate
 from typing import Literal
 
@@ -101,13 +100,15 @@ class Response:
             return b"", [0] * len(self._reads)
         wire = memoryview(self._wire)
         body = b"".join([wire[start:stop] for start, stop in self._spans])
-        starts = [start for start, _ in self._spans]
-        sizes = [stop - start for start, stop in self._spans]
-        before = [0, *accumulate(sizes)]
+        spans = iter(self._spans)
+        start, stop = next(spans)
+        before = 0  # bytes of the body in the spans before this one
         ends = []
         for wire_end in accumulate(map(len, self._reads)):
-            span = bisect_right(starts, wire_end) - 1
-            ends.append(before[span] + min(wire_end - starts[span], sizes[span]) if span >= 0 else 0)
+            while wire_end >= stop and start < stop:
+                before += stop - start
+                start, stop = next(spans, (stop, stop))
+            ends.append(before + wire_end - start if start < wire_end < stop else before)
         return body, ends
 
     def _decode_head(self) -> bool:

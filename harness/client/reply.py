@@ -144,7 +144,7 @@ def read_reply(exchange: Exchange, read_event: ReadEvent) -> Reply:
         prefill_ms=timings.prefill_ms,
         decode_ms=timings.decode_ms,
         chunks=len(outputs),
-        coalesced=sum([earlier == later for earlier, later in pairwise(reads)]),
+        coalesced=len(reads) - len(set(reads)),
         bytes=len(body),
     )
 

@@ -99,6 +99,8 @@ class Conductor:
             self._planned[client_id] = number
         for number, client_id in enumerate(ids):
             self._send(PLAN, self._plan(number, len(ids)).to_message(), client_id)
+        if show_progress:
+            self._say_start(len(ids))
         self._collector.start()
         self._monitor = gevent.spawn(self._watch, show_progress)
 
@@ -147,10 +149,20 @@ class Conductor:
             if problem not in self._problems:
                 self._problems.append(problem)
 
+    def _say_start(self, workers: int) -> None:
+        made = self.preparation
+        lengths = "exact" if made.lexicon.exact else "approximate"
+        print(
+            f"kvswarm: {made.identity.engine} serves {made.identity.model}; prompts of {lengths} length; {workers} workers; "
+            f"cold start by {made.cold_start}",
+            flush=True,
+        )
+
     def _say_progress(self) -> None:
         total = self._runner.stats.total
         seconds = (time.time_ns() - self._began_ns) / 1e9
-        rates = f"{total.current_rps:.1f}/s  E2E median {total.median_response_time or 0:.0f} ms"
+        median = f"{total.median_response_time:.0f} ms" if total.num_requests else "-"
+        rates = f"{total.current_rps:.1f}/s  E2E median {median}"
         counts = f"{total.num_requests} requests  {total.num_failures} failed"
         print(f"  {seconds:5.0f} s  {self._runner.user_count} users  {counts}  {rates}", flush=True)
 

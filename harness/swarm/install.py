@@ -91,9 +91,12 @@ class WorkerSide:
             data[LIVE] = {"run_id": run.plan.run_id, "figures": run.live.take()}
 
     def _on_quitting(self, **_: Any) -> None:
-        """This process was told to stop by a signal: bring the rows home first."""
+        """This process is about to end, perhaps told so by a signal: bring the rows home first.
+
+        The master may have asked for them just before, and that drain go on still; a last word said twice does no harm.
+        """
         run = SessionUser.run_of_this_worker
-        if run is not None and not run.closed() and not isinstance(self._runner, LocalRunner):
+        if run is not None and not isinstance(self._runner, LocalRunner):
             self._runner.send_message(DRAINED, run.drain("signal").to_message())
 
 

@@ -77,7 +77,7 @@ class WorkerRun:
         self._drained = Event()
         self._rows = self._failed = self._cancelled = 0
         self._cpu_s, self._wall_s = _cpu_s(), time.monotonic()
-        self._problem = ""
+        self._problem = self._reason = ""
         self._send_part = send_part
         self._outbox = None if is_there(plan.folder, plan.run_id) else Outbox(plan.run_id)
         self._writer = PartWriter(
@@ -159,6 +159,7 @@ class WorkerRun:
         """
         is_first = not self._draining.is_set()
         self._draining.set()
+        self._reason = self._reason or reason
         try:
             if is_first:
                 self._wait_for_requests(self.plan.drain_timeout_s)
@@ -179,7 +180,7 @@ class WorkerRun:
         return Drained(
             run_id=self.plan.run_id,
             worker=self.plan.worker,
-            reason=reason,
+            reason=self._reason,
             parts=[list(part) for part in self._writer.parts],
             rows=self._rows,
             failed=self._failed,
