@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from harness.client.framing import Response
 from harness.client.sse import split_events
 from harness.engines.base import Event
@@ -88,7 +90,7 @@ def _read_stream(body: bytes, body_ends: list[int], response: Response, read_eve
 def _decode(payloads: list[bytes]) -> tuple[list[dict[str, Any]], str | None]:
     """The JSON objects up to the first payload that is none, and what is wrong with that one."""
     try:
-        together = json.loads(b"[" + b",".join(payloads) + b"]")  # a third of the time of one by one
+        together = orjson.loads(b"[" + b",".join(payloads) + b"]")  # a fraction of the time of one by one
     except ValueError:
         together = []
     if len(together) == len(payloads) and set(map(type, together)) <= {dict}:

@@ -7,6 +7,7 @@ from gevent.lock import Semaphore
 
 _TURN = Semaphore()
 _PATIENCE_S = 0.05
+_waiting = 0
 
 
 def wait_for_quiet() -> None:
@@ -15,5 +16,11 @@ def wait_for_quiet() -> None:
     Reading a response takes about as long as taking in some fifty events. When many streams end together, reading all
     of them in one go would keep the others waiting until their packets pile up under one stamp.
     """
-    with _TURN, gevent.Timeout(_PATIENCE_S, False):
-        gevent.idle()
+    global _waiting
+    _waiting += 1
+    try:
+        # Shared among all that wait: a loop that is never idle must not hold the load back.
+        with _TURN, gevent.Timeout(_PATIENCE_S / _waiting, False):
+            gevent.idle()
+    finally:
+        _waiting -= 1

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
+
+import orjson
 
 from harness.client.connection import Connection
 from harness.client.exchange import Exchange
@@ -78,7 +79,7 @@ class TimedClient:
         self._connection.close()
 
     def _encode(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> bytes:
-        content = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+        content = orjson.dumps(body)
         lines = [f"POST {self._prefix}{path} HTTP/1.1"]
         lines += [f"{name}: {value}" for name, value in {**self._headers, **_lower_case(headers)}.items()]
         lines.append(f"content-length: {len(content)}")

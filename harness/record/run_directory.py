@@ -43,7 +43,7 @@ class RunDirectory:
 
 
 def is_there(url: str, run_id: str) -> bool:
-    """Whether this process sees the directory of the run: on another machine the same path may be missing, or another."""
+    """Whether this process sees the directory of the run: elsewhere the same path may be missing, or another."""
     try:
         return Manifest.model_validate_json(Folder.at(url).read(MANIFEST_NAME)).run_id == run_id
     except (OSError, InputError, ValidationError):

@@ -68,7 +68,7 @@ class PartWriter:
         *,
         in_thread: InThread = in_this_thread,
     ) -> None:
-        """`folder`: a path, a pyarrow.fs URL or a store; `name_prefix` may begin with sub-folders. Raises InputError."""
+        """`folder`: a path, pyarrow.fs URL or store; `name_prefix` may begin with sub-folders. Raises InputError."""
         self._folder: PartStore = Folder.at(folder) if isinstance(folder, str | os.PathLike) else folder
         self._prefix = name_prefix
         self._schema = schema

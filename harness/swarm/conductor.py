@@ -151,12 +151,9 @@ class Conductor:
 
     def _say_start(self, workers: int) -> None:
         made = self.preparation
-        lengths = "exact" if made.lexicon.exact else "approximate"
-        print(
-            f"kvswarm: {made.identity.engine} serves {made.identity.model}; prompts of {lengths} length; {workers} workers; "
-            f"cold start by {made.cold_start}",
-            flush=True,
-        )
+        lengths = f"prompts of {'exact' if made.lexicon.exact else 'approximate'} length"
+        who = f"{made.identity.engine} serves {made.identity.model}"
+        print(f"kvswarm: {who}; {lengths}; {workers} workers; cold start by {made.cold_start}", flush=True)
 
     def _say_progress(self) -> None:
         total = self._runner.stats.total

@@ -121,7 +121,6 @@ class SlowServer(ThreadingHTTPServer):
         self.asked: list[str] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
 
-
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that closes its connection is nothing to report."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,11 +16,11 @@ from tests.e2e.conftest import ROOT
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.CompletedProcess[str]]]:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """(results folder, the finished process) of a short demo."""
     results = tmp_path_factory.mktemp("demo")
     command = [sys.executable, "-m", "harness.cli", "demo", "--results", str(results), "--seconds", "12"]
-    yield results, subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT)
+    return results, subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT)
 
 
 def summaries(results: Path, scenario: str) -> tuple[Summary, Summary]:

@@ -24,8 +24,16 @@ def test_rows_of_a_worker_without_the_directory_arrive(
     worker_folder = tmp_path / "another-machine"
     worker_folder.mkdir()
     worker = subprocess.Popen(
-        [sys.executable, "-m", "locust", "-f", ROOT / "locustfiles" / "multi_round.py", "--worker"]
-        + ["--master-port", port],
+        [
+            sys.executable,
+            "-m",
+            "locust",
+            "-f",
+            ROOT / "locustfiles" / "multi_round.py",
+            "--worker",
+            "--master-port",
+            port,
+        ],
         cwd=worker_folder,
     )
     try:
