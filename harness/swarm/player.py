@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from harness.client.reply import Reply
 from harness.client.timed import TimedClient
 from harness.engines.base import Engine
-from harness.swarm.row import request_row
+from harness.swarm.row import Labels, request_row
 from harness.workload.content import content_id
 from harness.workload.session import Message, Segment, Session
 from harness.workload.text import Renderer
@@ -25,20 +24,6 @@ class Gate(Protocol):
     def closed(self) -> bool: ...
 
     def wait(self, seconds: float) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """The columns that all rows of one worker's run share."""
-
-    run_id: str
-    target: str
-    engine: str
-    model: str
-    scenario: str
-    kind: str
-    phase: str
-    worker: int
 
 
 class Player:

@@ -13,7 +13,8 @@ from harness.engines.openai import OpenAIEngine
 from harness.engines.target import Target, resolve_target
 from harness.errors import TargetError
 from harness.swarm.options import RunOptions, scenarios_folder
-from harness.workload.lexicon import Lexicon, learn
+from harness.workload.learning import learn
+from harness.workload.lexicon import Lexicon
 from harness.workload.scenario import Scenario, load_scenario
 from harness.workload.workload import Workload
 

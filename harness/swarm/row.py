@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from harness.client.reply import Reply
 from harness.workload.session import Session, Turn
 
-if TYPE_CHECKING:
-    from harness.swarm.player import Labels
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The columns that all rows of one worker's run share."""
+
+    run_id: str
+    target: str
+    engine: str
+    model: str
+    scenario: str
+    kind: str
+    phase: str
+    worker: int
 
 
 def warmth(turn: Turn) -> str:

@@ -10,8 +10,9 @@ from harness.client.timed import TimedClient
 from harness.errors import TargetError
 from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
-from harness.swarm.player import Labels, Player
+from harness.swarm.player import Player
 from harness.swarm.prepare import Preparation
+from harness.swarm.row import Labels
 from harness.workload.session import Message, Session, Turn
 from harness.workload.text import Renderer, unrelated_prompt
 

@@ -23,7 +23,8 @@ from harness.record.writer import PartWriter
 from harness.swarm.live import LiveFigures
 from harness.swarm.outbox import Outbox
 from harness.swarm.plan import Drained, Plan
-from harness.swarm.player import Labels, Player
+from harness.swarm.player import Player
+from harness.swarm.row import Labels
 from harness.workload.lexicon import Lexicon
 from harness.workload.scenario import Scenario
 from harness.workload.text import Renderer

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from harness.errors import ScenarioError
 from harness.workload.content import content_id, words_text
 from harness.workload.corpus import Corpus, open_corpus
 from harness.workload.documents import document_text
+from harness.workload.lexicon import Lexicon
 from harness.workload.scenario import LongDocument, Scenario
 from harness.workload.session import Message, Segment
 from harness.workload.template import OPENER, is_live
-
-if TYPE_CHECKING:
-    from harness.workload.lexicon import Lexicon
 
 
 class Renderer:

@@ -11,7 +11,7 @@ from harness.client.reply import Reply
 from harness.engines.base import ChatMessages, Identity, ResetOutcome
 from harness.engines.openai import OpenAIEngine
 from harness.engines.target import Target
-from harness.swarm.player import Labels
+from harness.swarm.row import Labels
 from harness.workload.lexicon import Lexicon
 from harness.workload.template import Template
 from harness.workload.words import CANDIDATES

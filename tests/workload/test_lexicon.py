@@ -7,7 +7,8 @@ from tokenizers import Tokenizer
 
 from harness.engines.base import ChatMessages
 from harness.errors import TargetError
-from harness.workload.lexicon import Lexicon, learn
+from harness.workload.learning import learn
+from harness.workload.lexicon import Lexicon
 from harness.workload.session import Message, Segment
 from harness.workload.text import Renderer
 from harness.workload.words import CANDIDATES

@@ -9,7 +9,7 @@ import requests
 from harness.embedded.server import RunningServer
 from harness.engines.detect import connect
 from harness.engines.target import Target
-from harness.workload.lexicon import learn
+from harness.workload.learning import learn
 from harness.workload.scenario import Scenario
 from harness.workload.text import Renderer
 from harness.workload.workload import Workload

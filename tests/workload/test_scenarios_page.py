@@ -9,7 +9,7 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from harness.errors import ScenarioError
-from harness.workload.lexicon import learn
+from harness.workload.learning import learn
 from harness.workload.scenario import AgentLoop, LongDocument, MultiRound, Scenario, load_scenario, scenario_names
 from harness.workload.workload import Workload
 from tests.workload.fake_target import FakeTarget

@@ -6,7 +6,8 @@ from itertools import takewhile
 import pytest
 
 from harness.errors import ScenarioError
-from harness.workload.lexicon import Lexicon, learn
+from harness.workload.learning import learn
+from harness.workload.lexicon import Lexicon
 from harness.workload.scenario import Scenario
 from harness.workload.session import Message, Segment
 from harness.workload.text import Renderer, unrelated_prompt

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from harness.workload.lexicon import learn
+from harness.workload.learning import learn
 from harness.workload.scenario import Scenario
 from harness.workload.session import Session
 from harness.workload.workload import Workload
