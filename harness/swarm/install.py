@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import signal
 import sys
 from argparse import Namespace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import gevent
 import locust
@@ -18,6 +19,7 @@ from harness.swarm import webpage
 from harness.swarm.conductor import DRAIN, DRAINED, PART, PLAN, Conductor
 from harness.swarm.options import RunOptions, add_arguments
 from harness.swarm.plan import Drained, Plan
+from harness.swarm.ports import check_when_parsed
 from harness.swarm.prepare import prepare
 from harness.swarm.user import SessionUser
 from harness.swarm.worker import WorkerRun
@@ -37,8 +39,20 @@ def install(scenario: str) -> None:
         return
     _installed = True
     events: Any = locust.events
-    events.init_command_line_parser.add_listener(lambda parser, **_: add_arguments(parser, scenario))
+    parsers = itertools.count()
+
+    def on_parser(parser: Any, **_: Any) -> None:
+        add_arguments(parser, scenario)
+        if next(parsers) == 0:  # later ones are made when the page is loaded
+            check_when_parsed(parser, _give_up)
+
+    events.init_command_line_parser.add_listener(on_parser)
     events.init.add_listener(_on_init)
+
+
+def _give_up(error: KvswarmError) -> NoReturn:
+    sys.stderr.write(f"kvswarm: {error}\n")
+    sys.exit(error.exit_code)
 
 
 def _on_init(environment: Any, runner: Any, web_ui: Any, **_: Any) -> None:
@@ -119,14 +133,12 @@ class MasterSide:
         if web_ui is not None:
             webpage.attach(web_ui, self.make_ready)
             webpage.add_tab(web_ui, self._tab_rows)
-            webpage.check_port(options.web_host, options.web_port)
         if self._headless or options.autostart:
             try:
                 self.make_ready(options)
             except KvswarmError as error:
-                sys.stderr.write(f"kvswarm: {error}\n")
                 runner.quit()
-                sys.exit(error.exit_code)
+                _give_up(error)
 
     def make_ready(self, given: Namespace) -> None:
         """Prepare a run from options as given. Raises InputError. Does nothing while a run is on (users are edited)."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import socket
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
@@ -69,21 +66,3 @@ def add_tab(web_ui: Any, rows: Callable[[], list[dict[str, Any]]]) -> None:
         return response
 
     web_ui.app.after_request(add_rows)
-
-
-def check_port(host: str, port: int) -> None:
-    """End the process with one sentence (exit code 2) if the page's port is taken, where Locust logs a traceback."""
-    probe = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        probe.bind((host, port))
-    except OSError as error:
-        if error.errno not in (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL):
-            raise
-        place = f"{host or '*'}:{port}"
-        sys.stderr.write(
-            f"kvswarm: Locust's page cannot listen on {place} ({error.strerror}); choose another with --web-port.\n"
-        )
-        sys.exit(2)
-    finally:
-        probe.close()

@@ -98,6 +98,16 @@ def test_page_port_in_use(start_locust: Callable[..., Locust]) -> None:
     assert "--web-port" in output
 
 
+def test_master_port_in_use(refused: Callable[..., str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused(
+            "--target", "http://x/v1", "--master", "--master-bind-host", "127.0.0.1", "--master-bind-port", port
+        )
+    assert f"127.0.0.1:{port}" in said
+    assert "--master-bind-port" in said
+
+
 def test_option_out_of_range(refused: Callable[..., str], llama_cpp: RunningServer) -> None:
     said = refused("--target", llama_cpp.url, "--warm-up-requests=-1")
     assert "warm-up-requests" in said
