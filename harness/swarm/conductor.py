@@ -12,7 +12,7 @@ from gevent.event import Event
 from locust.runners import STATE_MISSING, LocalRunner
 
 from harness.collector.sampler import Collector
-from harness.errors import IncompleteRun, InputError
+from harness.errors import IncompleteRun, InputError, RecordError
 from harness.record.manifest import Phase
 from harness.record.run_directory import RunDirectory, create
 from harness.record.schema import SERVER_METRICS
@@ -200,6 +200,17 @@ class Conductor:
                 self._ended.wait()
             return self._exit_code
         self._ending = True
+        try:
+            self._stop_load()
+            self._finish(stopped_by)
+        except (OSError, RecordError) as error:
+            self._exit_code = IncompleteRun.exit_code
+            sys.stderr.write(f"kvswarm: {error}\n")
+        finally:
+            self._ended.set()
+        return self._exit_code
+
+    def _stop_load(self) -> None:
         drain_ns = time.time_ns()
         self._collect_workers()
         if self._monitor is not None:
@@ -207,15 +218,12 @@ class Conductor:
         self._collector.stop()
         self._collector.settle("after", self.preparation.engine.is_idle)
         if self.started:
-            self._phase_of_load(drain_ns)
-        self._metrics.flush()
-        self._finish(stopped_by)
-        self._ended.set()
-        return self._exit_code
-
-    def _phase_of_load(self, drain_ns: int) -> None:
-        self._manifest.phases.append(Phase(phase="measure", start_ns=self._began_ns, end_ns=drain_ns))
-        self._phase("drain", drain_ns)
+            self._manifest.phases.append(Phase(phase="measure", start_ns=self._began_ns, end_ns=drain_ns))
+            self._phase("drain", drain_ns)
+        try:
+            self._metrics.flush()
+        except OSError as error:
+            self._problems.append(f"server metrics could not be written: {error}")
 
     def _collect_workers(self) -> None:
         """Ask every worker for its rows and wait; a KeyboardInterrupt meanwhile cancels what is in flight."""
@@ -256,6 +264,8 @@ class Conductor:
                 self._problems.append(f"worker {word.worker} was stopped by a signal before the run ended")
         for word in drained:
             self._parts += [(str(name), int(rows)) for name, rows in word.parts]
+        if missed := self._collector.missed_ticks:
+            self._manifest.notes.append(f"{missed} scrapes were left out, as the ones before took over a second")
         workers = {client_id: self._drained.get(client_id) for client_id in self._planned}
         finish_manifest(self._manifest, stopped_by, self._parts, self._metrics.parts, workers, self._problems)
         self._directory.write_manifest(self._manifest)

@@ -78,7 +78,7 @@ class WorkerRun:
         self._drained = Event()
         self._rows = self._failed = self._cancelled = 0
         self._cpu_s, self._wall_s = _cpu_s(), time.monotonic()
-        self._problem = self._reason = ""
+        self._bad_row = self._unwritten = self._reason = ""
         self._send_part = send_part
         self._outbox = None if is_there(plan.folder, plan.run_id) else Outbox(plan.run_id)
         self._writer = PartWriter(
@@ -134,7 +134,7 @@ class WorkerRun:
         try:
             self._writer.add(row)
         except (ValueError, TypeError, KeyError) as error:
-            self._problem = self._problem or f"a row could not be written: {error}"
+            self._bad_row = self._bad_row or f"a row could not be written: {error}"
             raise
         self._rows += 1
         self.live.add(row)
@@ -188,7 +188,7 @@ class WorkerRun:
             cancelled=self._cancelled,
             cpu_s=self._cpu_s,
             wall_s=self._wall_s,
-            problem=self._problem,
+            problem=self._bad_row or self._unwritten,
             figures=self.live.take(),
         )
 
@@ -213,8 +213,10 @@ class WorkerRun:
             if self._outbox is not None:
                 self._outbox.send(self._send_part)
         except OSError as error:
-            self._problem = f"rows could not be written to {self.plan.folder}: {error}"
-            logger.error("kvswarm: %s", self._problem)
+            self._unwritten = f"rows could not be written to {self.plan.folder}: {error}"
+            logger.error("kvswarm: %s", self._unwritten)
+        else:
+            self._unwritten = ""
 
 
 def _cpu_s() -> float:

@@ -149,3 +149,26 @@ def test_a_worker_that_dies_makes_the_run_incomplete(
     # What the other worker measured is all there.
     alive = run.measured.worker.unique()
     assert len(alive) >= 1
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_rows_that_cannot_be_written_make_the_run_incomplete(
+    workers: int,
+    slow_server: Callable[[float], SlowServer],
+    scenario: Callable[[str], Path],
+    start_locust: Callable[..., Locust],
+    tmp_path: Path,
+) -> None:
+    slow = slow_server(0.2)
+    words = [*headless(slow, scenario(CHAT)), "--warm-up-requests", 0]
+    locust = start_locust("multi_round.py", *words, workers=workers)
+    wait_until(lambda: len(slow.asked) >= USERS)
+    (folder,) = (tmp_path / "results").iterdir()
+    (folder / "requests").write_text("a file in the way of the folder")
+    os.killpg(locust.process.pid, signal.SIGINT)
+    code, output = locust.wait()
+    assert code == 3, output
+    assert "could not be written" in output
+    manifest = json.loads((folder / "run.json").read_text())
+    assert manifest["state"] == "incomplete"
+    assert any("could not be written" in problem for problem in manifest["problems"])
