@@ -27,6 +27,19 @@ _HAS_KERNEL_STAMPS = (
 )
 
 
+def _start_stamping() -> socket.socket | None:
+    """A socket that asks for stamps as long as this process lives.
+
+    Linux stamps packets only while some socket wants it, and takes a moment to begin: without this one the first
+    response of a process could arrive unstamped.
+    """
+    if not _HAS_KERNEL_STAMPS:
+        return None
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    enable_kernel_stamps(sock)
+    return sock
+
+
 def enable_kernel_stamps(sock: socket.socket) -> bool:
     """Ask the kernel to stamp what arrives on `sock`; False where it cannot."""
     if not _HAS_KERNEL_STAMPS:
@@ -68,3 +81,6 @@ def clock_offset_ns(
 def has_stepped(offset_before_ns: int, offset_after_ns: int) -> bool:
     """Whether CLOCK_REALTIME was set between two values of `clock_offset_ns`."""
     return abs(offset_after_ns - offset_before_ns) > STEP_THRESHOLD_NS
+
+
+_STAMPING = _start_stamping()

@@ -45,7 +45,8 @@ def serve(options: LlamaCppOptions) -> int:
 
     Raises as `running_server` does, and KvswarmError if the server ends by itself.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores SIGINT unless told otherwise
+        signal.signal(number, signal.default_int_handler)
     try:
         with running_server(options) as server:
             size = f"{options.slots} slots, {options.context_tokens} tokens of KV cache"

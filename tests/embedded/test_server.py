@@ -200,6 +200,9 @@ def test_in_the_foreground_it_says_what_to_type_and_stops_with_0(tiny_model: Pat
         assert second == f"Next, in another terminal: kvswarm run agent-loop --target {url}\n"
         assert third == "Ctrl-C stops the server.\n"
         foreground.send_signal(number)
-        assert foreground.wait(30) == 0
+        try:
+            assert foreground.wait(30) == 0
+        finally:
+            foreground.kill()
     with pytest.raises(requests.ConnectionError):
         requests.get(f"{url}/models", timeout=10)
