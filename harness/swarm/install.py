@@ -122,7 +122,6 @@ class MasterSide:
         self._runner = runner
         self._headless = web_ui is None
         self._conductor: Conductor | None = None
-        self._interrupted = False
         runner.register_message(PART, self._on_part)
         runner.register_message(DRAINED, self._on_drained)
         environment.events.worker_report.add_listener(self._on_worker_report)
@@ -133,6 +132,8 @@ class MasterSide:
         if web_ui is not None:
             webpage.attach(web_ui, self.make_ready)
             webpage.add_tab(web_ui, self._tab_rows)
+            if options.target:  # the form's Host shows it, too
+                environment.host = options.target
         if self._headless or options.autostart:
             try:
                 self.make_ready(options)
