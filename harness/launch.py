@@ -83,16 +83,18 @@ def run_web(swarm: Swarm, port: int) -> int:
 
 
 def wait_for(command: Sequence[str]) -> int:
-    """Run `command`; Ctrl-C reaches it through the terminal's process group, SIGTERM is passed on."""
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    """Run `command` to its end and return its exit code. Ctrl-C and the like reach it through this process, once.
 
-    def forward(number: int, _: object) -> None:
-        process.send_signal(number)
+    In the terminal's process group Locust and its workers would each get a Ctrl-C as well, beside what is passed on.
+    """
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
 
-    before = {
-        number: signal.signal(number, handler)
-        for number, handler in ((signal.SIGTERM, forward), (signal.SIGINT, signal.SIG_IGN))
-    }
+    def pass_on(number: int, _: object) -> None:
+        process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
+
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         return process.wait()
     finally:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from harness.analysis import load
 from harness.launch import free_port
-from tests.e2e.conftest import CHAT, Locust, SlowServer, wait_until
+from tests.e2e.conftest import CHAT, ROOT, Locust, SlowServer, wait_until
 
 USERS = 6
 
@@ -172,3 +174,24 @@ def test_rows_that_cannot_be_written_make_the_run_incomplete(
     manifest = json.loads((folder / "run.json").read_text())
     assert manifest["state"] == "incomplete"
     assert any("could not be written" in problem for problem in manifest["problems"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_kvswarm_run_passes_signals_on_and_prints_the_tables(
+    number: signal.Signals, slow_server: Callable[[float], SlowServer], scenario: Callable[[str], Path], tmp_path: Path
+) -> None:
+    slow = slow_server(0.4)
+    command = [sys.executable, "-m", "harness.cli", "run", str(scenario(CHAT)), "--target", slow.url]
+    command += ["--users", str(USERS), "--run-time", "", "--results", str(tmp_path / "results")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as run:
+        try:
+            wait_until(lambda: len(slow.asked) >= 2 * USERS)
+            run.send_signal(number)
+            output, _ = run.communicate(timeout=60)
+        finally:
+            run.kill()
+    assert run.returncode == 0, output
+    assert "How far to trust it" in output
+    recorded = load("latest", tmp_path / "results")
+    assert recorded.manifest.state == "complete"
+    assert sorted(recorded.measured.request_id) == sorted(slow.asked)
