@@ -146,7 +146,7 @@ class WorkerRun:
             name=f"{row['kind']} {row['warmth']}",
             response_time=reply.e2e_ms or 0.0,
             response_length=reply.bytes,
-            exception=RequestFailed(f"{reply.status}: {reply.error or ''}") if failed else None,
+            exception=RequestFailed(": ".join(filter(None, (reply.status, reply.error)))) if failed else None,
             context={},
         )
 
