@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -87,8 +88,11 @@ class Conductor:
 
     # --- the load ------------------------------------------------------------------------------
 
-    def start(self, show_progress: bool) -> None:
-        """Send every ready worker its plan; Locust sends them their users next."""
+    def start(self, show_progress: bool, gather: Callable[[], None]) -> None:
+        """Send every ready worker its plan; Locust sends them their users next.
+
+        `gather` brings `live` up to date where no worker reports to it.
+        """
         self.started = True
         self._began_ns = time.time_ns()
         if isinstance(self._runner, LocalRunner):
@@ -102,7 +106,7 @@ class Conductor:
         if show_progress:
             self._say_start(len(ids))
         self._collector.start()
-        self._monitor = gevent.spawn(self._watch, show_progress)
+        self._monitor = gevent.spawn(self._watch, show_progress, gather)
 
     def _plan(self, number: int, workers: int) -> Plan:
         made = self.preparation
@@ -123,7 +127,7 @@ class Conductor:
     def _send(self, kind: str, data: dict[str, Any], client_id: str) -> None:
         self._runner.send_message(kind, data, client_id)
 
-    def _watch(self, show_progress: bool) -> None:
+    def _watch(self, show_progress: bool, gather: Callable[[], None]) -> None:
         """Notice workers that die or come late; say every few seconds how the run goes."""
         next_word = time.monotonic() + PROGRESS_EVERY_S
         while True:
@@ -131,6 +135,7 @@ class Conductor:
             self._notice_lost_workers()
             if show_progress and time.monotonic() >= next_word:
                 next_word += PROGRESS_EVERY_S
+                gather()
                 self._say_progress()
 
     def _notice_lost_workers(self) -> None:
@@ -153,15 +158,12 @@ class Conductor:
         made = self.preparation
         lengths = f"prompts of {'exact' if made.lexicon.exact else 'approximate'} length"
         who = f"{made.identity.engine} serves {made.identity.model}"
-        print(f"kvswarm: {who}; {lengths}; {workers} workers; cold start by {made.cold_start}", flush=True)
+        hands = "1 worker" if workers == 1 else f"{workers} workers"
+        print(f"kvswarm: {who}; {lengths}; {hands}; cold start by {made.cold_start}", flush=True)
 
     def _say_progress(self) -> None:
-        total = self._runner.stats.total
         seconds = (time.time_ns() - self._began_ns) / 1e9
-        median = f"{total.median_response_time:.0f} ms" if total.num_requests else "-"
-        rates = f"{total.current_rps:.1f}/s  E2E median {median}"
-        counts = f"{total.num_requests} requests  {total.num_failures} failed"
-        print(f"  {seconds:5.0f} s  {self._runner.user_count} users  {counts}  {rates}", flush=True)
+        print(f"  {seconds:5.0f} s  {self._runner.user_count} users  {self.live.line()}", flush=True)
 
     def tab_rows(self) -> list[dict[str, Any]]:
         """What the page's tab shows of this run."""

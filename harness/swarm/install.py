@@ -161,7 +161,7 @@ class MasterSide:
             gevent.spawn(self._runner.quit if self._headless else self._runner.stop)
             return
         assert self._conductor is not None
-        self._conductor.start(show_progress=self._headless)
+        self._conductor.start(show_progress=self._headless, gather=self._gather)
 
     def _on_part(self, msg: Any, **_: Any) -> None:
         if self._conductor is not None:
@@ -175,10 +175,13 @@ class MasterSide:
         if LIVE in data:
             self._merge(**data[LIVE])
 
-    def _tab_rows(self) -> list[dict[str, Any]]:
+    def _gather(self) -> None:
         run = SessionUser.run_of_this_worker
         if run is not None:  # one process does everything, and nothing is reported
             self._merge(run.plan.run_id, run.live.take())
+
+    def _tab_rows(self) -> list[dict[str, Any]]:
+        self._gather()
         return [] if self._conductor is None else self._conductor.tab_rows()
 
     def _merge(self, run_id: str, figures: list[dict[str, Any]]) -> None:

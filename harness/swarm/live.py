@@ -107,6 +107,18 @@ class LiveFigures:
         """The table's rows, one for each kind and warmth; "-" where a figure is not known."""
         return [{"sessions": " ".join(key), **figures.cells()} for key, figures in sorted(self._groups.items())]
 
+    def line(self) -> str:
+        """The figures of all requests in one line; "-" where one is not known."""
+        total, ttft = _Figures(), {"cold": UNKNOWN, "warm": UNKNOWN}
+        for (_, warmth), figures in self._groups.items():
+            total.merge(figures)
+            ttft[warmth] = f"{_milliseconds(quantile(figures.ttft, 0.50))}"
+        return (
+            f"{total.requests} requests  {total.failed} failed  "
+            f"TTFT p50 cold {ttft['cold']} warm {ttft['warm']} ms  "
+            f"hit rate {_percent(total.cached_tokens, total.prompt_tokens)}"
+        )
+
     def _group(self, kind: str, warmth: str) -> _Figures:
         return self._groups.setdefault((kind, warmth), _Figures())
 

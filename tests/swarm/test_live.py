@@ -123,3 +123,17 @@ def test_what_became_of_the_run_stands_below() -> None:
         "Tables: kvswarm report /data/r1",
         "Problem: worker 1 was lost",
     ]
+
+
+def test_the_line_of_progress_covers_all_requests() -> None:
+    figures = LiveFigures()
+    assert figures.line() == "0 requests  0 failed  TTFT p50 cold - warm - ms  hit rate -"
+    figures.add(request(ttft_ms=200.0))
+    figures.add(request(warmth="warm", ttft_ms=20.0, cached_tokens=800))
+    figures.add(request(warmth="warm", status="timeout", ttft_ms=None, cached_tokens=None))
+    said = figures.line()
+    assert said.startswith("3 requests  1 failed  ")
+    assert said.endswith("hit rate 40.0 %")
+    cold, warm = (float(said.split(f"{word} ")[1].split(" ")[0]) for word in ("cold", "warm"))
+    assert cold == pytest.approx(200, rel=0.01)
+    assert warm == pytest.approx(20, rel=0.01)
