@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "harness").rglob("*.py"))
 LOCUSTFILES = sorted((ROOT / "locustfiles").glob("*.py"))
 
-LEAVES = {"errors", "expectation", "yamlfile"}
+LEAVES = {"command", "errors", "expectation", "yamlfile"}
 """Modules beside the packages that everyone may use."""
 MAY_IMPORT = {
     "analysis": {"record"},

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from harness.command import kvswarm
 from harness.embedded.options import API_KEY_VARIABLE, LlamaCppOptions
 from harness.errors import InputError, KvswarmError
 
@@ -51,7 +52,7 @@ def serve(options: LlamaCppOptions) -> int:
         with running_server(options) as server:
             size = f"{options.slots} slots, {options.context_tokens} tokens of KV cache"
             print(f"{READY}{server.url} (model {options.alias}, {size}, log {server.log})")
-            print(f"Next, in another terminal: kvswarm run agent-loop --target {server.url}")
+            print(f"Next, in another terminal: {kvswarm()} run agent-loop --target {server.url}")
             print("Ctrl-C stops the server.", flush=True)
             code = server.process.wait()
             raise KvswarmError(f"llama.cpp's server ended by itself with code {code}; its log ends: {tail(server.log)}")

@@ -13,6 +13,7 @@ from gevent.event import Event
 from locust.runners import STATE_MISSING, LocalRunner
 
 from harness.collector.sampler import Collector
+from harness.command import kvswarm
 from harness.errors import IncompleteRun, InputError, RecordError
 from harness.record.manifest import Phase
 from harness.record.run_directory import RunDirectory, create
@@ -53,6 +54,7 @@ class Conductor:
             self._directory.url, "server_metrics/part", SERVER_METRICS, in_thread=gevent.get_hub().threadpool.apply
         )
         self._collector = Collector(preparation.target, sink=self._keep_samples)
+        self._report = f"{kvswarm()} report {self._directory.url}"
         self._inbox = Inbox(self._directory.folder)
         self._parts: list[tuple[str, int]] = []
         self._planned: dict[str, int] = {}
@@ -168,7 +170,7 @@ class Conductor:
     def tab_rows(self) -> list[dict[str, Any]]:
         """What the page's tab shows of this run."""
         run_id, state = self.preparation.run_id, self._manifest.state
-        return [*self.live.rows(), *run_lines(run_id, state, self._directory.url, self._problems)]
+        return [*self.live.rows(), *run_lines(run_id, state, self._directory.url, self._report, self._problems)]
 
     # --- the end -------------------------------------------------------------------------------
 
@@ -283,7 +285,6 @@ class Conductor:
         for problem in self._problems:
             sys.stderr.write(f"kvswarm: {problem}\n")
         print(
-            f"kvswarm: {rows} requests recorded in {self._directory.url}; "
-            f"see the tables with: kvswarm report {self._directory.url}",
+            f"kvswarm: {rows} requests recorded in {self._directory.url}; see the tables with: {self._report}",
             flush=True,
         )

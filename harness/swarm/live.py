@@ -133,9 +133,9 @@ def quantile(buckets: Buckets, share: float) -> float | None:
     return None
 
 
-def run_lines(run_id: str, state: str, directory: str, problems: Iterable[str]) -> list[dict[str, Any]]:
+def run_lines(run_id: str, state: str, directory: str, report: str, problems: Iterable[str]) -> list[dict[str, Any]]:
     """Rows that say what became of the run; each has its first cell only."""
-    lines = [f"Run {run_id}: {state}", f"Directory: {directory}", f"Tables: kvswarm report {directory}"]
+    lines = [f"Run {run_id}: {state}", f"Directory: {directory}", f"Tables: {report}"]
     return [{"sessions": line} for line in [*lines, *(f"Problem: {problem}" for problem in problems)]]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.analysis import Run, load
+from harness.command import kvswarm
 from harness.embedded.server import RunningServer
 from harness.launch import free_port
 from tests.e2e.browser import Page, open_browser
@@ -84,7 +85,7 @@ def test_a_run_from_form_to_record(
     assert state(page) == "complete"
     figures = page.figures()
     (folder,) = (tmp_path / "results").iterdir()
-    assert f"Tables: kvswarm report {folder}" in figures
+    assert f"Tables: {kvswarm()} report {folder}" in figures
 
     run = load(folder)
     assert (run.manifest.scenario_name, run.manifest.stopped_by) == ("demo-multi-round", "stop")

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import requests
 
+from harness.command import kvswarm
 from harness.embedded.llama_cpp import engine
 from harness.embedded.options import LlamaCppOptions, parse
 from harness.embedded.server import RunningServer, running_server
@@ -197,7 +198,7 @@ def test_in_the_foreground_it_says_what_to_type_and_stops_with_0(tiny_model: Pat
         first, second, third = (foreground.stdout.readline() for _ in range(3))
         url = first.removeprefix("llama.cpp's server listens on ").split(" ")[0]
         assert requests.get(f"{url}/models", timeout=10).status_code == 200
-        assert second == f"Next, in another terminal: kvswarm run agent-loop --target {url}\n"
+        assert second == f"Next, in another terminal: {kvswarm()} run agent-loop --target {url}\n"
         assert third == "Ctrl-C stops the server.\n"
         foreground.send_signal(number)
         try:

@@ -116,7 +116,7 @@ def test_failures_are_counted_and_have_no_part_in_the_times() -> None:
 
 
 def test_what_became_of_the_run_stands_below() -> None:
-    lines = run_lines("r1", "incomplete", "/data/r1", ["worker 1 was lost"])
+    lines = run_lines("r1", "incomplete", "/data/r1", "kvswarm report /data/r1", ["worker 1 was lost"])
     assert [line["sessions"] for line in lines] == [
         "Run r1: incomplete",
         "Directory: /data/r1",
