@@ -12,18 +12,16 @@ import gevent
 from gevent.event import Event
 from locust.runners import STATE_MISSING, LocalRunner
 
-from harness.collector.sampler import Collector
 from harness.command import kvswarm
 from harness.errors import IncompleteRun, InputError, RecordError
 from harness.record.manifest import Phase
 from harness.record.run_directory import RunDirectory, create
-from harness.record.schema import SERVER_METRICS
-from harness.record.writer import PartWriter
 from harness.swarm.live import LiveFigures, run_lines
 from harness.swarm.manifest import finish_manifest, first_manifest
 from harness.swarm.outbox import Inbox
 from harness.swarm.plan import Drained, Plan
 from harness.swarm.prepare import Preparation, results_base
+from harness.swarm.server_metrics import ServerMetrics
 from harness.swarm.warm_up import warm_up
 
 logger = logging.getLogger(__name__)
@@ -50,10 +48,7 @@ class Conductor:
         self._directory: RunDirectory = create(results_base(preparation.options), preparation.run_id)
         self._manifest = first_manifest(preparation)
         self._directory.write_manifest(self._manifest)
-        self._metrics = PartWriter(
-            self._directory.url, "server_metrics/part", SERVER_METRICS, in_thread=gevent.get_hub().threadpool.apply
-        )
-        self._collector = Collector(preparation.target, sink=self._keep_samples)
+        self._metrics = ServerMetrics(preparation, self._directory.url)
         self._report = f"{kvswarm()} report {self._directory.url}"
         self._inbox = Inbox(self._directory.folder)
         self._parts: list[tuple[str, int]] = []
@@ -67,14 +62,8 @@ class Conductor:
         self._monitor: gevent.Greenlet | None = None
         self._before_load()
 
-    def _keep_samples(self, rows: list[dict[str, Any]]) -> None:
-        for row in rows:
-            self._metrics.add({"run_id": self.preparation.run_id, **row})
-
     def _before_load(self) -> None:
-        self._collector.scrape_now("before")
-        if self._collector.reason:
-            logger.warning("kvswarm: %s", self._collector.reason)
+        self._metrics.look_before()
         began = time.time_ns()
         try:
             self._parts += warm_up(self.preparation, self._directory.url)
@@ -82,7 +71,7 @@ class Conductor:
             self._problems.append(str(error))
             self.end("warm-up failed")
             raise
-        self._collector.settle("warmup_end", self.preparation.engine.is_idle)
+        self._metrics.settle("warmup_end")
         self._phase("warmup", began)
 
     def _phase(self, name: str, began_ns: int) -> None:
@@ -107,7 +96,7 @@ class Conductor:
             self._send(PLAN, self._plan(number, len(ids)).to_message(), client_id)
         if show_progress:
             self._say_start(len(ids))
-        self._collector.start()
+        self._metrics.start()
         self._monitor = gevent.spawn(self._watch, show_progress, gather)
 
     def _plan(self, number: int, workers: int) -> Plan:
@@ -130,11 +119,12 @@ class Conductor:
         self._runner.send_message(kind, data, client_id)
 
     def _watch(self, show_progress: bool, gather: Callable[[], None]) -> None:
-        """Notice workers that die or come late; say every few seconds how the run goes."""
+        """Notice workers that die or come late; write the metrics so far; say every few seconds how the run goes."""
         next_word = time.monotonic() + PROGRESS_EVERY_S
         while True:
             gevent.sleep(1.0)
             self._notice_lost_workers()
+            self._metrics.flush_if_due()
             if show_progress and time.monotonic() >= next_word:
                 next_word += PROGRESS_EVERY_S
                 gather()
@@ -219,15 +209,12 @@ class Conductor:
         self._collect_workers()
         if self._monitor is not None:
             self._monitor.kill()
-        self._collector.stop()
-        self._collector.settle("after", self.preparation.engine.is_idle)
+        self._metrics.finish()
         if self.started:
             self._manifest.phases.append(Phase(phase="measure", start_ns=self._began_ns, end_ns=drain_ns))
             self._phase("drain", drain_ns)
-        try:
-            self._metrics.flush()
-        except OSError as error:
-            self._problems.append(f"server metrics could not be written: {error}")
+        self._problems += self._metrics.problems
+        self._manifest.notes += self._metrics.notes
 
     def _collect_workers(self) -> None:
         """Ask every worker for its rows and wait; a KeyboardInterrupt meanwhile cancels what is in flight."""
@@ -268,8 +255,6 @@ class Conductor:
                 self._problems.append(f"worker {word.worker} was stopped by a signal before the run ended")
         for word in drained:
             self._parts += [(str(name), int(rows)) for name, rows in word.parts]
-        if missed := self._collector.missed_ticks:
-            self._manifest.notes.append(f"{missed} scrapes were left out, as the ones before took over a second")
         workers = {client_id: self._drained.get(client_id) for client_id in self._planned}
         finish_manifest(self._manifest, stopped_by, self._parts, self._metrics.parts, workers, self._problems)
         self._directory.write_manifest(self._manifest)

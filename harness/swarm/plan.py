@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+FLUSH_EVERY_S = 15.0
+"""A process that is killed loses at most the rows of this long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -22,7 +22,7 @@ from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
 from harness.swarm.live import LiveFigures
 from harness.swarm.outbox import Outbox
-from harness.swarm.plan import Drained, Plan
+from harness.swarm.plan import FLUSH_EVERY_S, Drained, Plan
 from harness.swarm.player import Player
 from harness.swarm.row import Labels
 from harness.workload.lexicon import Lexicon
@@ -31,9 +31,6 @@ from harness.workload.text import Renderer
 from harness.workload.workload import Workload
 
 logger = logging.getLogger(__name__)
-
-FLUSH_EVERY_S = 15.0
-"""A worker that is killed loses at most the rows of this long."""
 
 
 class RequestFailed(Exception):

@@ -10,7 +10,7 @@ import pytest
 
 from harness.analysis import Run, load
 from harness.embedded.server import RunningServer
-from tests.e2e.conftest import AGENT, CHAT, Locust
+from tests.e2e.conftest import AGENT, CHAT, Locust, wait_until
 
 
 def counter_delta(run: Run, name: str) -> float:
@@ -90,3 +90,22 @@ def test_metrics_are_scraped_at_the_borders_and_in_between(
     assert (up.moment == "periodic").sum() >= 3
     assert up.t_ns.is_monotonic_increasing or up.t_ns.is_unique
     assert (metrics[metrics.name == "scrape_duration_seconds"].value > 0).all()
+
+
+def test_server_metrics_of_a_longer_run_are_written_while_it_goes_on(
+    llama_cpp: RunningServer,
+    scenario: Callable[[str], Path],
+    start_locust: Callable[..., Locust],
+    tmp_path: Path,
+) -> None:
+    options = ("--headless", "--users", 1, "--run-time", "60s")
+    locust = start_locust("multi_round.py", "--scenario", scenario(CHAT), "--target", llama_cpp.url, *options)
+    # Parts of the requests and of the metrics appear long before the end: a crash would not lose them.
+    wait_until(lambda: len(list(tmp_path.glob("results/*/*/part-00*.parquet"))) == 2)
+    assert locust.process.poll() is None
+    locust.process.terminate()
+    code, output = locust.wait()
+    assert code == 0, output
+    run = load("latest", tmp_path / "results")
+    assert len(run.manifest.parts.server_metrics) == 2
+    check_exact(run)
