@@ -140,7 +140,8 @@ REQUESTS = _table(
             "status",
             _TEXT,
             "ok, http_error, connect_error, stream_error, truncated (no proof of a complete stream), timeout, "
-            "cancelled (by the end of the test) or refused (not sent: the harness was out of capacity)",
+            "cancelled (by the end of the test, or as its user was taken away) or refused (not sent: the harness was "
+            "out of capacity)",
         ),
         _column("error", _TEXT, "what went wrong, in words", null="nothing"),
         _column("http_status", _INT32, "status of the HTTP response", null="no response"),
