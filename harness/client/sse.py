@@ -24,7 +24,10 @@ class Events:
 
 
 def split_events(body: bytes) -> Events:
-    """All complete events that have data. Comments and the fields event, id and retry are passed over."""
+    """All complete events that have data. Comments and the fields event, id and retry are passed over.
+
+    A line `error: {...}` counts as data that is {"error": {...}}.
+    """
     return _split_plain(body) or _split_lines(body)
 
 
@@ -51,6 +54,9 @@ def _split_lines(body: bytes) -> Events:
             if value.startswith(b" "):
                 value = value[1:]
             pending = pending + b"\n" + value if pending else value
+        elif line.startswith(b"error: {"):
+            # No field of the standard: llama.cpp's server of 2025 ends a stream that fails so, with the bare error.
+            pending = b'{"error": ' + line[7:].rstrip(b"\r\n") + b"}"
         elif pending and line in _BLANK_LINES:
             data.append(pending)
             ends.append(offset)

@@ -15,7 +15,7 @@ from harness.client.timed import TimedClient
 from tests.client.conftest import Connect, Serve
 from tests.client.posting import ANSWER, post
 from tests.client.scripted import Peer
-from tests.client.wire import LAST_CHUNK, ROLE, STREAM_HEAD, event, word
+from tests.client.wire import LAST_CHUNK, ROLE, STREAM_HEAD, chunk, event, word
 
 STARTED = (STREAM_HEAD, ROLE, word("a"), word("b"))
 BODY = {"messages": [{"role": "user", "content": "hello"}]}
@@ -122,8 +122,15 @@ def test_a_request_that_gets_no_answer_is_never_sent_twice(serve: Serve, connect
     assert server.connections == 1
 
 
-def test_an_error_in_mid_stream(serve: Serve, connect: Connect) -> None:
-    reply = post(connect(serve(hang_after(*STARTED, event('{"error":{"message":"out of memory"}}'), LAST_CHUNK)).url))
+@pytest.mark.parametrize(
+    "error",
+    [
+        event('{"error":{"message":"out of memory"}}'),
+        chunk(b'error: {"code":500,"message":"out of memory","type":"server_error"}\n\n'),  # llama.cpp in 2025
+    ],
+)
+def test_an_error_in_mid_stream(error: bytes, serve: Serve, connect: Connect) -> None:
+    reply = post(connect(serve(hang_after(*STARTED, error, LAST_CHUNK)).url))
     assert (reply.status, reply.error, reply.text) == ("stream_error", "out of memory", "ab")
 
 

@@ -23,6 +23,11 @@ def test_comments_and_other_fields_are_no_events() -> None:
     assert split_events(body).data == [b"one", b"two"]
 
 
+def test_an_error_line_is_an_event() -> None:
+    body = b'data: one\n\nerror: {"message": "out of memory"}\n\nerror: none\n\n'
+    assert split_events(body).data == [b"one", b'{"error": {"message": "out of memory"}}']
+
+
 def test_several_data_lines_are_one_event_and_one_leading_space_is_dropped() -> None:
     assert split_events(b"data: a\ndata:  b\ndata:c\n\n").data == [b"a\n b\nc"]
 
