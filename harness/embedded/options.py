@@ -8,7 +8,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.errors import InputError
 
@@ -19,6 +19,10 @@ API_KEY_VARIABLE = "LLAMA_API_KEY"
 @dataclass(frozen=True, slots=True)
 class LlamaCppOptions:
     """Options of llama.cpp's server."""
+
+    title: ClassVar[str] = "llama.cpp's server"
+    deadline_s: ClassVar[float] = 60.0
+    """How long it may take until it is healthy."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -51,18 +55,11 @@ class LlamaCppOptions:
                 raise InputError(f"llama.cpp's server cannot have {value} {name}: give at least 1.")
         if self.model is not None:
             check_model(self.model)
-        if not 0 <= self.port <= 65535:
-            raise InputError(f"{self.port} is not a port: choose one from 1 to 65535, or 0 for any free one.")
-        try:
-            family, kind, protocol, _, address = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0]
-            with socket.socket(family, kind, protocol) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(address)
-        except OSError as error:
-            raise InputError(
-                f"llama.cpp's server cannot listen on {self.host}:{self.port} ({error.strerror}): "
-                "stop what uses that port, or choose another one (0: any free one)."
-            ) from error
+        check_address(self.title, self.host, self.port)
+
+    def size(self) -> str:
+        """In words, for people."""
+        return f"{self.slots} slots, {self.context_tokens} tokens of KV cache"
 
     def arguments(self) -> list[str]:
         """The command line that `parse` turns into these options again, without the API key."""
@@ -75,6 +72,22 @@ class LlamaCppOptions:
         words += ["--slot-save-path", str(self.slot_save_path)] if self.slot_save_path else []
         words += ["--verbose"] if self.verbose else []
         return words
+
+
+def check_address(title: str, host: str, port: int) -> None:
+    """Raise InputError if the server called `title` could not listen there."""
+    if not 0 <= port <= 65535:
+        raise InputError(f"{port} is not a port: choose one from 1 to 65535, or 0 for any free one.")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise InputError(
+            f"{title} cannot listen on {host}:{port} ({error.strerror}): "
+            "stop what uses that port, or choose another one (0: any free one)."
+        ) from error
 
 
 def check_model(path: Path) -> None:
