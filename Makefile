@@ -1,24 +1,25 @@
 # Every entry point of the project. `make` alone lists them.
 
 SCENARIO ?= agent-loop# a name in scenarios/, or the path of a YAML file
-TARGET ?= http://127.0.0.1:8080/v1# whom to load: base URL of an OpenAI-compatible server
+TARGET ?= http://127.0.0.1:8080/v1# whom to load: base URL of an OpenAI-compatible server, or a file in scenarios/targets; several: a,b
 MODEL ?=# the model's name; empty: the server's first or only one
 USERS ?= 4# sessions at the same time
-RUN_TIME ?= 60s# how long new requests are sent: 90s, 5m, 1h
+RUN_TIME ?= 60s# how long each target gets new requests: 90s, 5m, 1h
 WORKERS ?= 2# worker processes
 PORT ?= 8089# port of the web page
 RUN ?= latest# run to report: a directory, a run's id, or latest; several are set side by side
 ARGS ?=# further options of Locust (run, web), kvswarm (report), pytest (test) or the benchmark (bench)
+ENGINE ?= all# engine of test-engines: llama-cpp, mlx-lm, vllm, sglang or all
 PYTHON ?= $(or $(realpath .venv/bin/python),python3)# Python 3.11, 3.12 or 3.13 to make .venv with; else python3
 
 BIN := .venv/bin
 LOAD = --target $(TARGET) $(if $(MODEL),--model $(MODEL)) --workers $(WORKERS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run web report test lint bench lock clean
+.PHONY: help setup demo demo-engines check run web report test test-engines lint bench lock clean
 
 help: ## list the targets and the variables
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 	@awk 'match($$0, / \?=.*# /) {split($$0, part, / \?= ?|# /); printf "%-9s %s%s\n", part[1], part[3], part[2] ~ /^[^$$]/ ? " (" part[2] ")" : ""}' Makefile
 
 setup: ## make .venv from the lock files; does nothing if it is up to date (the other targets run it first)
@@ -26,6 +27,12 @@ setup: ## make .venv from the lock files; does nothing if it is up to date (the 
 
 demo: setup ## a real llama.cpp server on this machine, with and without prompt caching, under all three kinds of session
 	$(BIN)/kvswarm demo
+
+demo-engines: setup ## one seeded agent loop on every engine that test-engines has set up, one after the other, in one table
+	$(BIN)/kvswarm demo-engines
+
+check: setup ## start-up check of TARGET: does it reuse what it should, by its own counts
+	$(BIN)/kvswarm target check $(TARGET) $(if $(MODEL),--model $(MODEL))
 
 run: setup ## load TARGET with SCENARIO for RUN_TIME, then print the tables
 	$(BIN)/kvswarm run $(SCENARIO) $(LOAD) --users $(USERS) --run-time $(RUN_TIME) $(ARGS)
@@ -38,6 +45,9 @@ report: setup ## print the tables of RUN again
 
 test: setup ## all tests, the ones against a real llama.cpp server included
 	$(BIN)/python -m pytest $(ARGS)
+
+test-engines: setup ## the same contract against the real server of ENGINE (installed under .cache/, up to 3 GB each)
+	$(BIN)/python -m pytest tests/contract --engine $(ENGINE) $(ARGS)
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy

@@ -34,7 +34,9 @@ def demonstrate(results: str, seconds: int) -> int:
             for scenario in SCENARIOS:
                 print(f"{scenario}: {USERS} users, {WORKERS} workers, {seconds} s against {server.url}", flush=True)
                 run_id = f"{stamp}-{scenario}-cache-{word}"
-                swarm = Swarm(scenario, server.url, "", WORKERS, USERS, f"{seconds}s", results)
+                swarm = Swarm(
+                    scenario, server.url, workers=WORKERS, users=USERS, run_time=f"{seconds}s", results=results
+                )
                 code = run_headless(swarm, run_id)
                 if code:
                     raise KvswarmError(f"the run {run_id} ended with exit code {code}; the lines above say why.")
@@ -42,7 +44,7 @@ def demonstrate(results: str, seconds: int) -> int:
     failures: list[str] = []
     notes = Footnotes()
     for scenario, pair in runs.items():
-        summaries = dict(zip(("on", "off"), map(summarise, pair), strict=True))
+        summaries = {word: summarise(run.only_target()) for word, run in zip(("on", "off"), pair, strict=True)}
         console.rule(scenario)
         console.print(side_by_side("caching", summaries, notes))
         for line in proof("caching", summaries):

@@ -23,6 +23,8 @@ class Swarm:
 
     scenario: str
     target: str
+    together: bool = False
+    """Load several targets at the same time, not one after the other."""
     model: str = ""
     workers: int = 2
     users: int | None = None
@@ -38,6 +40,7 @@ class Swarm:
             if value:
                 command += [flag, value]
         command += ["--results", self.results]
+        command += ["--together"] if self.together else []
         if self.users is not None:
             command += ["--users", str(self.users)]
         if self.workers > 0:

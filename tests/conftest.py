@@ -17,6 +17,16 @@ NO_SKIPS = os.environ.get("KVSWARM_NO_SKIPS") == "1"
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Here and not in tests/contract, as pytest knows options of this file from any folder."""
+    parser.addoption(
+        "--engine",
+        default="llama-cpp",
+        help="whose real server tests/contract runs: llama-cpp (default), mlx-lm, vllm, sglang, several (a,b) or all; "
+        "all but the first are installed below .cache/engines when they are first asked for",
+    )
+
+
 @pytest.fixture(scope="session")
 def tiny_model() -> Path:
     from harness.embedded.tiny_model import tiny_model

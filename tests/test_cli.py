@@ -22,7 +22,13 @@ def test_version() -> None:
     assert kvswarm("--version").stdout.strip() == __version__
 
 
-@pytest.mark.parametrize("command", [["run"], ["web"], ["demo"], ["report"], ["serve"], ["serve", "llama-cpp"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(["run"], ["web"], ["demo"], ["demo-engines"], ["report"], ["target"], ["target", "check"], ["serve"]),
+        *(["serve", engine] for engine in ("llama-cpp", "vllm", "sglang", "mlx-lm")),
+    ],
+)
 def test_every_command_has_help(command: list[str]) -> None:
     done = kvswarm(*command, "--help")
     assert done.returncode == 0

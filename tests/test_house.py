@@ -16,12 +16,13 @@ LEAVES = {"command", "errors", "expectation", "yamlfile"}
 """Modules beside the packages that everyone may use."""
 MAY_IMPORT = {
     "analysis": {"record"},
+    "checks": {"client", "collector", "engines", "record", "workload"},
     "client": {"engines"},
     "collector": {"engines", "record"},
     "embedded": {"workload"},
     "engines": set(),
     "record": set(),
-    "swarm": {"client", "collector", "engines", "record", "workload"},
+    "swarm": {"checks", "client", "collector", "engines", "record", "workload"},
     "workload": {"engines"},
 }
 """Package -> the other packages that it may use: data flows from workload to swarm, client, record and analysis."""

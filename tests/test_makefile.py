@@ -37,7 +37,7 @@ def test_every_target_and_every_variable_is_explained() -> None:
 
 
 def test_every_recipe_is_one_or_two_lines() -> None:
-    recipes = re.findall(r"^([a-z]+):.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    recipes = re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
     assert TARGETS is not None
     assert sorted(name for name, _ in recipes) == sorted(TARGETS[1].split())
     assert all(recipe.count("\n") <= 2 for _, recipe in recipes)

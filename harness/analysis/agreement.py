@@ -30,20 +30,27 @@ class Agreement:
     requests: int
     cached: Comparison
     prompt: Comparison
+    external_cached_tokens: int | None
+    """Tokens that came from a cache outside the engine, by its counters; the counter of cached tokens has none of
+    them, the engine's answers have them all. None: not known."""
+    reason: str | None
+    """Why nothing can be compared; None if something can."""
 
     def sentence(self) -> str:
         """What a person needs to know of it, in one line."""
-        if self.cached.difference is None and self.prompt.difference is None:
-            return "cannot be compared: the counters or the requests do not tell"
+        if self.reason is not None:
+            return f"cannot be compared: {self.reason}"
         if self.cached.difference == 0 and self.prompt.difference == 0:
             text = "exactly equal"
         else:
             text = f"{_words('cached', self.cached)}; {_words('prompt', self.prompt)}"
+            if self.external_cached_tokens:
+                text += f"; {self.external_cached_tokens:,} cached tokens from an external cache are counted apart"
         unknown = max(self.cached.unknown_requests, self.prompt.unknown_requests)
         return f"{text} ({unknown} of {self.requests} requests report no count)" if unknown else text
 
 
-def agreement(requests: pd.DataFrame, counted: CounterRate) -> Agreement:
+def agreement(requests: pd.DataFrame, counted: CounterRate, external_cached_tokens: int | None = None) -> Agreement:
     """Compare with all requests sent, of any status: the engine counts a cancelled request's tokens as well.
 
     Since warmup_end these are the requests of the measured phase; since before, all that were sent after that scrape.
@@ -51,11 +58,9 @@ def agreement(requests: pd.DataFrame, counted: CounterRate) -> Agreement:
     sent = requests[requests["t_send"].notna()]
     between = sent["t_send"] >= counted.since_ns if counted.since == "before" else sent["phase"] == "measure"
     sent = sent[between]
-    return Agreement(
-        requests=len(sent),
-        cached=_compare(counted.cached_tokens, sent["cached_tokens"]),
-        prompt=_compare(counted.prompt_tokens, sent["prompt_tokens"]),
-    )
+    cached = _compare(counted.cached_tokens, sent["cached_tokens"])
+    prompt = _compare(counted.prompt_tokens, sent["prompt_tokens"])
+    return Agreement(len(sent), cached, prompt, external_cached_tokens, _reason(counted, cached, prompt))
 
 
 def _compare(counters: int | None, column: pd.Series) -> Comparison:
@@ -63,6 +68,14 @@ def _compare(counters: int | None, column: pd.Series) -> Comparison:
     requests = int(column.sum()) if unknown < len(column) else None
     difference = None if counters is None or requests is None else counters - requests
     return Comparison(counters, requests, unknown, difference)
+
+
+def _reason(counted: CounterRate, cached: Comparison, prompt: Comparison) -> str | None:
+    if cached.difference is not None or prompt.difference is not None:
+        return None
+    if counted.cached_tokens is None and counted.prompt_tokens is None:
+        return counted.reason
+    return "no request reports its tokens"
 
 
 def _words(name: str, compared: Comparison) -> str:

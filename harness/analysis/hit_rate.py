@@ -22,6 +22,8 @@ class HitRate:
     ok: int
     ok_reporting: int
     """The same two counts among requests with status ok."""
+    ok_cached_unknown: int
+    """Requests with status ok whose `cached_tokens` is null."""
     cached_unknown: int
     """Requests whose `cached_tokens` is null: not reported."""
     cached_none: int
@@ -46,6 +48,7 @@ def of_requests(requests: pd.DataFrame) -> HitRate:
         reporting=reporting,
         ok=int(ok.sum()),
         ok_reporting=int((ok & both).sum()),
+        ok_cached_unknown=int((ok & cached.isna()).sum()),
         cached_unknown=int(cached.isna().sum()),
         cached_none=int((cached == 0).sum()),
         cached_some=int((cached > 0).sum()),

@@ -1,18 +1,36 @@
-"""A recorded run as pandas tables."""
+"""A recorded run as pandas tables, whole or target by target."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 import pyarrow as pa
 
-from harness.record.manifest import Manifest
+from harness.record.manifest import Manifest, Phase, TargetRecord
 from harness.record.reader import RecordedRun, open_run
 
 _PANDAS_TYPES = {pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
 """Nullable types: plain pandas would turn a column of stamps with one null into floats, and lose nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRun:
+    """What a run recorded of one of its targets."""
+
+    requests: pd.DataFrame
+    """As in `Run`, of this target alone."""
+    server_metrics: pd.DataFrame
+    target: TargetRecord
+    phases: tuple[Phase, ...]
+    """Those that were spent on it, maybe together with others."""
+
+    @property
+    def measured(self) -> pd.DataFrame:
+        """The requests of the measured phase."""
+        return _measured(self.requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +47,25 @@ class Run:
 
     @property
     def measured(self) -> pd.DataFrame:
-        """The requests of the measured phase."""
-        return self.requests[self.requests["phase"] == "measure"]
+        """The requests of the measured phase, of all targets."""
+        return _measured(self.requests)
+
+    def by_target(self) -> list[TargetRun]:
+        """The run target by target, in the order of run.json."""
+        return [
+            TargetRun(
+                requests=self.requests[self.requests["target"] == target.name],
+                server_metrics=self.server_metrics[self.server_metrics["target"] == target.name],
+                target=target,
+                phases=tuple(phase for phase in self.manifest.phases if target.name in phase.targets),
+            )
+            for target in self.manifest.targets
+        ]
+
+    def only_target(self) -> TargetRun:
+        """The target of a run that has no other. Raises ValueError if it has."""
+        (of_target,) = self.by_target()
+        return of_target
 
 
 def load(
@@ -41,12 +76,26 @@ def load(
     Counts and stamps are nullable integers (null is pd.NA); durations are floats (null is NaN). Raises as `open_run`.
     """
     recorded = run if isinstance(run, RecordedRun) else open_run(run, base, strict=strict)
+    requests, server_metrics = _frame(recorded.requests()), _frame(recorded.server_metrics())
+    names = {target.name for target in recorded.manifest.targets}
+    strays = [*_strays("requests", requests, names), *_strays("server_metrics", server_metrics, names)]
     return Run(
-        requests=_frame(recorded.requests()),
-        server_metrics=_frame(recorded.server_metrics()),
+        requests=requests,
+        server_metrics=server_metrics,
         manifest=recorded.manifest,
-        problems=(*recorded.problems, *recorded.manifest.problems),
+        problems=(*recorded.problems, *strays, *recorded.manifest.problems),
     )
+
+
+def _strays(table: str, rows: pd.DataFrame, names: set[str]) -> Iterator[str]:
+    """A sentence for each target that only the rows know."""
+    counts = rows.loc[~rows["target"].isin(names), "target"].value_counts().sort_index()
+    for target, n in counts.items():
+        yield f"{n} rows of {table} are of a target {target!r} that run.json does not list; no table shows them."
+
+
+def _measured(requests: pd.DataFrame) -> pd.DataFrame:
+    return requests[requests["phase"] == "measure"]
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

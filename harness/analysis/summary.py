@@ -1,8 +1,10 @@
-"""A run in numbers: one value for each table of the report."""
+"""One target of a run in numbers: one value for each table of the report."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -10,7 +12,10 @@ from harness.analysis.agreement import Agreement, agreement
 from harness.analysis.counters import CounterRate, of_counters
 from harness.analysis.hit_rate import HitRate, of_requests
 from harness.analysis.latency import Percentiles, percentiles
-from harness.analysis.run import Run
+from harness.analysis.pages import replicas, show_engine
+from harness.analysis.run import TargetRun
+from harness.analysis.server import ServerFigures, of_server
+from harness.record.manifest import StartUpCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +87,34 @@ class Stamps:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All that the report shows of one run."""
+    """All that the report shows of one target."""
 
-    run_id: str
-    state: str
-    engine: str
-    model: str
     target: str
-    """These three as in the rows, several joined by a comma; empty if there are no measured requests."""
-    scenario: str
+    """Its name."""
+    url: str | None
+    """None: run.json does not say."""
+    identity: Mapping[str, Any]
+    """Who answered, as run.json has it: the fields of `harness.engines.base.Identity`."""
+    cold_start: str
+    """How its part of the run began cold, in words; empty: not known."""
+    check: StartUpCheck | None
+    """None: it was not made."""
     groups: tuple[Group, ...]
     warm_to_cold: tuple[WarmToCold, ...]
     hit_rate: HitRate
     """Of all measured requests."""
     counters: CounterRate
+    server: ServerFigures
     agreement: Agreement
     planned_lengths: PlannedLengths
     stamps: Stamps
     chunks_counted: int
     """Requests whose output tokens nobody counted: each chunk was taken for one, so their TPOT is a time per chunk."""
-    problems: tuple[str, ...]
-    notes: tuple[str, ...]
-    """As run.json has them."""
+    advice: Mapping[str, str]
+    """What the server was started without -> how to start it; of cached_tokens and metrics."""
 
 
-def summarise(run: Run) -> Summary:
+def summarise(run: TargetRun) -> Summary:
     """All numbers are of the measured phase alone."""
     measured = run.measured
     groups: list[Group] = []
@@ -117,29 +125,32 @@ def summarise(run: Run) -> Summary:
         of_kind = {warmth: _group(str(kind), str(scenario), warmth, some) for warmth, some in named}
         groups.extend(of_kind.values())
         ratios.append(_warm_to_cold(str(kind), str(scenario), of_kind))
-    counted = of_counters(run.server_metrics, run.manifest.hit_counters)
+    hits = of_requests(measured)
+    pages = replicas(run.server_metrics, run.target)
+    counted = of_counters(pages, run.target)
+    server = of_server(run, pages)
+    external = server.external_cached_tokens
+    lacks = {
+        "cached_tokens": hits.ok_cached_unknown > 0,
+        "metrics": bool(pages) and not show_engine(pages),
+    }
     return Summary(
-        run_id=run.manifest.run_id,
-        state=run.manifest.state,
-        engine=_joined(measured["engine"]),
-        model=_joined(measured["model"]),
-        target=_joined(measured["target"]),
-        scenario=run.manifest.scenario_name,
+        target=run.target.name,
+        url=run.target.target.get("url"),
+        identity=run.target.identity,
+        cold_start=run.target.cold_start,
+        check=run.target.check,
         groups=tuple(groups),
         warm_to_cold=tuple(ratios),
-        hit_rate=of_requests(measured),
+        hit_rate=hits,
         counters=counted,
-        agreement=agreement(run.requests, counted),
+        server=server,
+        agreement=agreement(run.requests, counted, None if external is None else external.value),
         planned_lengths=_planned_lengths(measured),
         stamps=_stamps(measured),
         chunks_counted=int((measured["output_tokens_source"] == "events").sum()),
-        problems=run.problems,
-        notes=tuple(run.manifest.notes),
+        advice={need: how for need, how in run.target.advice.items() if lacks.get(need)},
     )
-
-
-def _joined(values: pd.Series) -> str:
-    return ", ".join(sorted(values.unique()))
 
 
 def _group(kind: str, scenario: str, warmth: str, rows: pd.DataFrame) -> Group:

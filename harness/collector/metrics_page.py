@@ -12,6 +12,9 @@ from prometheus_client.parser import text_fd_to_metric_families
 
 _BARE_COUNTER = re.compile(r"^# TYPE (\S+)(?<!_total) counter\s*$", re.MULTILINE)
 
+SeriesKey = tuple[str, tuple[tuple[str, str], ...]]
+"""Name and labels of a series."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -23,6 +26,10 @@ class Sample:
     """counter, gauge, histogram, summary or unknown."""
     labels: dict[str, str]
     value: float
+
+    @property
+    def key(self) -> SeriesKey:
+        return self.name, tuple(sorted(self.labels.items()))
 
     @property
     def is_cumulative(self) -> bool:

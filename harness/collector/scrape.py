@@ -16,9 +16,12 @@ TIMEOUT_S = 5.0
 
 _HEADERS = {"Accept": "text/plain;version=0.0.4", "Connection": "close"}
 
+_START_HEADER = "Process-Start-Time-Unix"
+"""llama.cpp's. In spite of its name it holds the microseconds of the machine's monotonic clock."""
+
 _ABSENT = (
     ": there are no server metrics; start llama-server with --metrics, SGLang with --enable-metrics, "
-    "or give metrics_url in a target file"
+    "or give metrics_urls in a target file"
 )
 
 
@@ -31,8 +34,10 @@ class Scrape:
     samples: tuple[Sample, ...]
     error: str | None
     """Why there are no samples; None: the page was read."""
-    is_absent: bool
+    is_absent: bool = False
     """The server says that it has no metrics page, so that asking again is of no use."""
+    start_mark: str | None = None
+    """What the server sent to tell its process from one that was started before or after it; None: nothing."""
 
 
 def scrape(session: requests.Session, url: str) -> Scrape:
@@ -49,7 +54,7 @@ def scrape(session: requests.Session, url: str) -> Scrape:
         session.close()
     duration_ms = (time.perf_counter_ns() - began_ns) / 1e6
     if response is None:
-        return Scrape(t_ns, duration_ms, (), problem, is_absent=False)
+        return Scrape(t_ns, duration_ms, (), problem)
     if response.status_code != HTTPStatus.OK:
         is_absent = response.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.NOT_IMPLEMENTED)
         problem = f"GET {url} answered {answer_in_short(response)}{_ABSENT if is_absent else ''}"
@@ -58,5 +63,5 @@ def scrape(session: requests.Session, url: str) -> Scrape:
         samples = parse(response.content.decode(), between_families=gevent.sleep)
     except ValueError as failure:
         problem = f"what GET {url} answered is no Prometheus metrics page: {failure}"
-        return Scrape(t_ns, duration_ms, (), problem, is_absent=False)
-    return Scrape(t_ns, duration_ms, tuple(samples), None, is_absent=False)
+        return Scrape(t_ns, duration_ms, (), problem)
+    return Scrape(t_ns, duration_ms, tuple(samples), None, start_mark=response.headers.get(_START_HEADER))

@@ -47,11 +47,15 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who answers. None: the engine does not tell."""
+    """Who answers. None: the engine does not tell, and `unknown` says why."""
 
     engine: str
     model: str
+    """The name that requests ask for."""
     version: str | None = None
+    build: str | None = None
+    model_path: str | None = None
+    """What the server loaded under the name of `model`: a folder, a file or a name on a hub."""
     context_tokens: int | None = None
     """Longest prompt + output of one request."""
     capacity_tokens: int | None = None
@@ -63,20 +67,51 @@ class Identity:
     kv_dtype: str | None = None
     template_fingerprint: str | None = None
     tokenizer_fingerprint: str | None = None
+    adapter: str | None = None
+    """Name of the LoRA adapter that the model's name stands for."""
     details: Mapping[str, str] = field(default_factory=dict)
+    """What else the engine tells: flags that bear on caching, sizes."""
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """Name of a field, or of a flag that bears on caching -> why it is not known, and the flag that would tell it."""
+    by_hand: tuple[str, ...] = ()
+    """Fields that the engine does not tell, and that stand in the target file."""
+
+
+Meaning = Literal[
+    "prompt_tokens",
+    "computed_prompt_tokens",
+    "cached_prompt_tokens",
+    "external_cached_tokens",
+    "generated_tokens",
+    "running_requests",
+    "waiting_requests",
+    "kv_usage",
+    "preemptions",
+    "evicted_tokens",
+]
+"""What a metric tells, whatever the engine calls it. The token hit rate of an engine's counters is
+cached_prompt_tokens / prompt_tokens, or cached / (cached + computed_prompt_tokens) where the engine has only that."""
 
 
 @dataclass(frozen=True, slots=True)
-class HitCounters:
-    """How to get a token hit rate from the deltas of an engine's counters: cached / prompt.
+class Metric:
+    """One thing that an engine's metrics page tells."""
 
-    `prompt` counts all prompt tokens if `prompt_includes_cached`, else only those that were computed.
-    Names are alternatives over the versions of the engine, best first, as they stand on the metrics page.
-    """
+    meaning: Meaning
+    names: tuple[str, ...]
+    """Alternatives over the versions of the engine, newest first, each as it stands on the page. The first one that
+    the page has counts; it is summed over its label sets."""
+    kind: Literal["counter", "gauge"]
+    counts: str
+    """What exactly is counted and when, in words that follow the name."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Only series with these labels; empty: all."""
+    absent_is_zero: bool = False
+    """The engine makes the series at its first event: while the page has none, the count is 0."""
 
-    cached: tuple[str, ...]
-    prompt: tuple[str, ...]
-    prompt_includes_cached: bool
+
+Need = Literal["caching", "cached_tokens", "metrics", "reset"]
+"""What a server may have been started without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +125,41 @@ class ResetOutcome:
 class Engine(Protocol):
     """An adapter, bound to one target.
 
-    Control calls (everything but `chat_payload` and `read_event`) go over plain HTTP outside the measured load.
+    Control calls (everything but the payloads and `read_event`) go over plain HTTP outside the measured load.
     They raise `harness.errors.TargetError` with one clear sentence.
     """
 
     name: str
-    hit_counters: HitCounters | None
-    """None where the engine has no such counters."""
+    metrics: tuple[Metric, ...]
+    """What its metrics page tells; empty where it has none."""
+    advice: Mapping[Need, str]
+    """How to start the server so that it offers what it lacks, as a clause such as "start vLLM with --flag"."""
+    takes_token_ids: bool
+    """Prompts may be token ids (`ids_payload`)."""
+    takes_cache_salt: bool
+    """Requests may carry a cache salt: only those with the same one share a cache."""
+    pins_slots: bool
+    """Requests may name the slot that serves them."""
+    forces_length: bool
+    """Answers have exactly the length asked for, as long as the context has room."""
     request_headers: Mapping[str, str]
     """Headers that suit the engine, sent with every measured request."""
 
     def identify(self) -> Identity: ...
 
-    def chat_payload(self, messages: ChatMessages, output_tokens: int) -> dict[str, Any]:
-        """Body of a streaming chat request; of exactly `output_tokens` tokens where the engine can be made to."""
+    def chat_payload(
+        self, messages: ChatMessages, output_tokens: int, *, cache_salt: str | None = None, slot: int | None = None
+    ) -> dict[str, Any]:
+        """Body of a streaming POST to /chat/completions, with usage at its end, for at most `output_tokens` tokens.
+
+        Raises ValueError for a salt or slot that the engine does not take.
+        """
+        ...
+
+    def ids_payload(
+        self, prompt: Sequence[int], output_tokens: int, *, cache_salt: str | None = None, slot: int | None = None
+    ) -> dict[str, Any]:
+        """The same for a POST to /completions whose prompt is token ids. Raises ValueError if it takes none."""
         ...
 
     def read_event(self, body: Mapping[str, Any]) -> Event: ...

@@ -80,20 +80,24 @@ class Control:
         except requests.RequestException as problem:
             raise TargetError(f"{method} {url} failed: {reason(problem, url)}") from None
         if response.status_code in (401, 403):
-            raise TargetError(f"{method} {url} answered {response.status_code}: {self._key_advice()}")
+            raise TargetError(f"{method} {url} answered {response.status_code}: {self._key_advice(url)}")
         return response
 
     def _exchange(self, method: str, url: str, body: Mapping[str, Any] | None, timeout_s: float) -> requests.Response:
+        # A metrics page may be on another host, which the target's headers and key are not for.
+        session = self._session if self.target.owns(url) else open_session(self.target, url)
         timeouts_s = (self.target.connect_timeout_s, timeout_s)
         try:
-            return self._session.request(method, url, json=body, timeout=timeouts_s)
+            return session.request(method, url, json=body, timeout=timeouts_s)
         except requests.ConnectionError as problem:
             if not any(isinstance(cause, urllib3.exceptions.ProtocolError) for cause in _causes(problem)):
                 raise
         # The server closed an idle connection at the moment of this request: once more, on a new one.
-        return self._session.request(method, url, json=body, timeout=timeouts_s)
+        return session.request(method, url, json=body, timeout=timeouts_s)
 
-    def _key_advice(self) -> str:
+    def _key_advice(self, url: str) -> str:
+        if not self.target.owns(url):
+            return "the API key goes to the target's own host and port only, so this page must be open to all"
         variable = self.target.api_key_env
         if variable is None:
             return (

@@ -2,36 +2,67 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from harness.engines.base import ChatMessages, HitCounters, Identity, ResetOutcome
+from harness.engines.base import ChatMessages, Identity, Metric, Need, ResetOutcome
 from harness.engines.control import Control, answer_in_short, json_object
+from harness.engines.fingerprint import PROBE_TEXT, fingerprint
+from harness.engines.identity import explained
 from harness.engines.openai import ModelList, OpenAIEngine, texts
+from harness.engines.replicas import replica_details
 from harness.errors import TargetError
 
-PROBE_TEXT = " The quick brown fox, 12345 times; naïve café 東京 \n\tdef f(x): return x**2\n"
-"""Its token ids are part of the tokeniser's fingerprint: words, digits, accents, another script, white space, code."""
+_UNKNOWN: Mapping[str, str] = MappingProxyType(
+    {
+        "prefix_caching": "llama-server does not tell whether it runs with --cache-prompt (the default) or with "
+        "--no-cache-prompt: give identity.prefix_caching in the target file",
+        "kv_dtype": "llama-server does not tell --cache-type-k and --cache-type-v (f16 if not given): give "
+        "identity.kv_dtype in the target file",
+        "cache_ram": "llama-server does not tell --cache-ram, the host memory in which what was in a slot lives on "
+        "(8192 MiB if not given)",
+    }
+)
 
-_UNTOLD = {
-    "prefix_caching": "llama-server does not tell whether it runs with --cache-prompt (the default) or without",
-    "cache_ram": "llama-server does not tell --cache-ram, the host memory in which evicted slots live on",
-    "kv_dtype": "llama-server does not tell --cache-type-k and --cache-type-v",
-}
+METRICS = (
+    Metric(
+        "cached_prompt_tokens",
+        ("llamacpp:prompt_tokens_cached_total",),
+        "counter",
+        "prompt tokens taken from a slot or from host memory; builds before autumn 2026 do not count them",
+    ),
+    Metric(
+        "computed_prompt_tokens",
+        ("llamacpp:prompt_tokens_total",),
+        "counter",
+        "prompt tokens computed, without those from the cache; may come late while slots are busy",
+    ),
+    Metric("generated_tokens", ("llamacpp:tokens_predicted_total",), "counter", "generated tokens"),
+    Metric("running_requests", ("llamacpp:requests_processing",), "gauge", "busy slots"),
+    Metric("waiting_requests", ("llamacpp:requests_deferred",), "gauge", "requests that wait for a slot"),
+)
+ADVICE: Mapping[Need, str] = MappingProxyType(
+    {
+        "caching": "start llama-server without --no-cache-prompt",
+        "metrics": "start llama-server with --metrics",
+        "reset": "start llama-server with --slot-save-path DIR and --cache-ram 0",
+        "cached_tokens": "use a build of llama-server that reports timings.cache_n (from late 2025 on)",
+    }
+)
 
 
 class LlamaCppEngine(OpenAIEngine):
     """Its cache: each slot keeps one token sequence, and a prompt reuses the longest common prefix with its slot."""
 
     name: str = "llama-cpp"
-    hit_counters: HitCounters | None = HitCounters(
-        cached=("llamacpp:prompt_tokens_cached_total",),
-        prompt=("llamacpp:prompt_tokens_total",),
-        prompt_includes_cached=False,
-    )
+    metrics: tuple[Metric, ...] = METRICS
+    advice: Mapping[Need, str] = ADVICE
+    takes_token_ids: bool = True
+    pins_slots: bool = True
+    forces_length: bool = True
     # Its answers promise to keep the connection alive, but it closes it after each streamed one: a request sent on it
     # in that moment would be lost.
     request_headers: Mapping[str, str] = MappingProxyType({"Connection": "close"})
@@ -48,32 +79,53 @@ class LlamaCppEngine(OpenAIEngine):
 
     def identify(self) -> Identity:
         props = self._props()
-        entry = self.model_entry()
-        meta = entry.get("meta") or {}
+        meta = self.model_entry().get("meta") or {}
         slots: int = props["total_slots"]
         slot_tokens: int = props["default_generation_settings"]["n_ctx"]
-        untold = dict(_UNTOLD)
+        unknown = dict(_UNKNOWN)
         if slots > 1:
-            untold["capacity_tokens"] = (
-                f"llama-server does not tell whether its {slots} slots share one KV buffer (--kv-unified): "
-                f"{slot_tokens} tokens if they do, {slots} times that if not"
+            unknown["kv_unified"] = (
+                f"llama-server does not tell whether its {slots} slots share one KV buffer (--kv-unified)"
             )
-        return Identity(
+            unknown["capacity_tokens"] = (
+                f"{slot_tokens} tokens if the slots share one KV buffer (--kv-unified), {slots * slot_tokens} if each "
+                "has its own (--no-kv-unified), which llama-server does not tell: give identity.capacity_tokens in the "
+                "target file"
+            )
+        version = props.get("build_info")
+        build = _commit(version)
+        if build is None:
+            unknown["build"] = (
+                f"it was built without its commit (build_info is {version!r}): give identity.build in the target file"
+            )
+        if props.get("endpoint_metrics") is False:
+            unknown["metrics"] = f"it counts nothing for others to read: {ADVICE['metrics']}"
+        adapter, why_not = self._adapter()
+        if why_not is not None:
+            unknown["adapter"] = why_not
+        identity = Identity(
             engine=self.name,
             model=self.model,
-            version=props.get("build_info"),
+            version=version,
+            build=build,
+            model_path=props.get("model_path"),
             context_tokens=slot_tokens,
             capacity_tokens=slot_tokens if slots == 1 else None,
             granularity_tokens=1,
             slots=slots,
-            template_fingerprint=_fingerprint(props["chat_template"]) if "chat_template" in props else None,
-            tokenizer_fingerprint=_fingerprint([meta.get("n_vocab"), meta.get("vocab_type"), self._tokens(PROBE_TEXT)]),
-            details=texts({**_told(props, meta), **untold}),
+            template_fingerprint=fingerprint(props["chat_template"]) if "chat_template" in props else None,
+            tokenizer_fingerprint=fingerprint([meta.get("n_vocab"), meta.get("vocab_type"), self._tokens(PROBE_TEXT)]),
+            adapter=adapter,
+            details={**texts(_told(props, meta)), **replica_details(self.target)},
+            unknown=unknown,
         )
+        return explained(identity, "this build of llama-server leaves it out")
 
-    def chat_payload(self, messages: ChatMessages, output_tokens: int) -> dict[str, Any]:
-        """Body of a streaming chat request that yields exactly `output_tokens` tokens, if the context has room."""
-        return {**super().chat_payload(messages, output_tokens), "ignore_eos": True}
+    def _payload(
+        self, prompt: Mapping[str, Any], output_tokens: int, cache_salt: str | None, slot: int | None
+    ) -> dict[str, Any]:
+        payload = {**super()._payload(prompt, output_tokens, cache_salt, slot), "ignore_eos": True}
+        return payload if slot is None else {**payload, "id_slot": slot}
 
     def count_text(self, text: str) -> int | None:
         return len(self._tokens(text))
@@ -89,13 +141,6 @@ class LlamaCppEngine(OpenAIEngine):
             raise TargetError(f"POST {url} answered without a prompt; is this llama-server?")
         # With special tokens, as the server does for a chat: a BOS of the tokeniser is not in the rendered text.
         return self._tokens(prompt, add_special=True)
-
-    def is_idle(self, metrics: Mapping[str, float]) -> bool | None:
-        running = metrics.get("llamacpp:requests_processing")
-        queued = metrics.get("llamacpp:requests_deferred")
-        if running is None or queued is None:
-            return None
-        return running == 0 and queued == 0
 
     def reset_cache(self) -> ResetOutcome:
         """Erase every slot; waits for those that are busy."""
@@ -129,6 +174,19 @@ class LlamaCppEngine(OpenAIEngine):
             )
         return props
 
+    def _adapter(self) -> tuple[str | None, str | None]:
+        """The LoRA adapters at work, and why they are not known; both None: there is none."""
+        response = self.control.get(f"{self.target.server_root}/lora-adapters")
+        try:
+            loaded = json.loads(response.content) if response.status_code == 200 else None
+        except ValueError:
+            loaded = None
+        if not isinstance(loaded, list):
+            why_not = "llama-server does not tell its LoRA adapters (--lora): give identity.adapter in the target file"
+            return None, why_not
+        at_work = [f"{one['path']} x {one['scale']:g}" for one in loaded if one["scale"]]
+        return ", ".join(at_work) or None, None
+
     def _tokens(self, text: str, add_special: bool = False) -> list[int]:
         url = f"{self.target.server_root}/tokenize"
         body = {"content": text, "add_special": add_special, "parse_special": True}
@@ -139,11 +197,13 @@ class LlamaCppEngine(OpenAIEngine):
 
 
 def _told(props: Mapping[str, Any], meta: Mapping[str, Any]) -> dict[str, object]:
-    told: dict[str, object] = {name: props.get(name) for name in ("model_path", "model_alias", "model_ftype")}
+    told: dict[str, object] = {name: props.get(name) for name in ("model_alias", "model_ftype")}
     told |= {name: props.get(name) for name in ("endpoint_metrics", "endpoint_slots")}
+    told["speculative"] = props["default_generation_settings"].get("params", {}).get("speculative.types")
     return told | {name: meta.get(name) for name in ("n_params", "n_ctx_train", "n_vocab", "size")}
 
 
-def _fingerprint(value: object) -> str:
-    """The first 16 hex digits of sha-256 over the value as JSON."""
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
+def _commit(build_info: object) -> str | None:
+    """The commit in a build_info such as b7123-0c1e57098."""
+    found = re.fullmatch(r"b\d+-([0-9a-f]{7,40})", build_info) if isinstance(build_info, str) else None
+    return found[1] if found else None

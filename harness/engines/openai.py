@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from harness.engines.base import ChatMessages, Event, HitCounters, Identity, ResetOutcome
+from harness.engines.base import ChatMessages, Event, Identity, Metric, Need, ResetOutcome
 from harness.engines.control import Control, answer_in_short, json_object
+from harness.engines.identity import explained
 from harness.engines.reading import read_event
 from harness.engines.target import Target
 from harness.errors import TargetError
@@ -26,6 +27,11 @@ class ModelList:
     def names(self) -> list[str]:
         return [str(model["id"]) for model in self.models]
 
+    @property
+    def owners(self) -> set[str]:
+        """Who the list says that its models belong to: an engine's name, where no gateway rewrites it."""
+        return {str(model["owned_by"]) for model in self.models if model.get("owned_by")}
+
     def find(self, name: str) -> Mapping[str, Any] | None:
         """The entry of a model, by its id or by one of its aliases."""
         for model in self.models:
@@ -33,6 +39,19 @@ class ModelList:
             if name == model["id"] or (isinstance(aliases, list) and name in aliases):
                 return model
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What GET /v1/models says about one model."""
+
+    root: str | None
+    """What was loaded under its name; of an adapter: the model that it was put on. Some servers repeat the name."""
+    context_tokens: int | None
+    adapter: str | None
+    """The name again, if it stands for a LoRA adapter."""
+    details: Mapping[str, str]
+    """owned_by, and the adapter's own root."""
 
 
 def list_models(control: Control) -> ModelList:
@@ -44,6 +63,12 @@ def list_models(control: Control) -> ModelList:
     except TargetError:
         models = None
     if not isinstance(models, list) or not all(isinstance(model, dict) and "id" in model for model in models):
+        if response.status_code == 200 and not response.content:
+            raise TargetError(
+                f"GET {url} answered with an empty body, as mlx_lm.server does while the folder of its Hugging Face "
+                "cache is not there: make that folder on the server's machine (~/.cache/huggingface/hub), or start the "
+                "server with HF_HUB_CACHE set to one that exists"
+            )
         raise TargetError(
             f"{control.target.url} is no OpenAI-compatible server, or not its base URL: "
             f"GET {url} should list models, but answered {answer_in_short(response)}"
@@ -55,7 +80,12 @@ class OpenAIEngine:
     """The generic adapter, and the base of those that know more (the protocol is `harness.engines.base.Engine`)."""
 
     name: str = "openai"
-    hit_counters: HitCounters | None = None
+    metrics: tuple[Metric, ...] = ()
+    advice: Mapping[Need, str] = MappingProxyType({})
+    takes_token_ids: bool = False
+    takes_cache_salt: bool = False
+    pins_slots: bool = False
+    forces_length: bool = False
     request_headers: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, target: Target, model: str) -> None:
@@ -72,24 +102,58 @@ class OpenAIEngine:
         """Whether this adapter fits the server behind `control`; the generic one fits all."""
         return True
 
+    @classmethod
+    def model_name(cls, target: Target, listed: ModelList) -> str:
+        """The model to ask for: the target's, else the first that is listed. Raises TargetError if it is not there."""
+        if target.model is None:
+            if not listed.models:
+                raise TargetError(f"{target.url} lists no model: load one first")
+            return listed.names[0]
+        if listed.find(target.model) is None:
+            raise TargetError(no_such_model(target, target.model, listed))
+        return target.model
+
     def identify(self) -> Identity:
-        entry = self.model_entry()
-        return Identity(
+        """What GET /v1/models tells; adapters that know more build their own identity."""
+        served = self.served()
+        identity = Identity(
             engine=self.name,
             model=self.model,
-            context_tokens=_context_tokens(entry),
-            details=texts({"owned_by": entry.get("owned_by"), "root": entry.get("root")}),
+            model_path=served.root,
+            context_tokens=served.context_tokens,
+            adapter=served.adapter,
+            details=served.details,
         )
+        return explained(identity, "the OpenAI API has no word for it, or this server leaves it out")
 
-    def chat_payload(self, messages: ChatMessages, output_tokens: int) -> dict[str, Any]:
+    def chat_payload(
+        self, messages: ChatMessages, output_tokens: int, *, cache_salt: str | None = None, slot: int | None = None
+    ) -> dict[str, Any]:
         """Body of a streaming chat request for at most `output_tokens` tokens; the model may end it earlier."""
+        return self._payload({"messages": list(messages)}, output_tokens, cache_salt, slot)
+
+    def ids_payload(
+        self, prompt: Sequence[int], output_tokens: int, *, cache_salt: str | None = None, slot: int | None = None
+    ) -> dict[str, Any]:
+        if not self.takes_token_ids:
+            raise ValueError(f"{self.name} takes no token ids")
+        return self._payload({"prompt": list(prompt)}, output_tokens, cache_salt, slot)
+
+    def _payload(
+        self, prompt: Mapping[str, Any], output_tokens: int, cache_salt: str | None, slot: int | None
+    ) -> dict[str, Any]:
+        if cache_salt is not None and not self.takes_cache_salt:
+            raise ValueError(f"{self.name} takes no cache salt")
+        if slot is not None and not self.pins_slots:
+            raise ValueError(f"{self.name} does not let a request choose its slot")
         return {
             "model": self.model,
-            "messages": list(messages),
+            **prompt,
             "max_tokens": output_tokens,
             "temperature": 0,
             "stream": True,
             "stream_options": {"include_usage": True},
+            **({} if cache_salt is None else {"cache_salt": cache_salt}),
         }
 
     def read_event(self, body: Mapping[str, Any]) -> Event:
@@ -115,7 +179,12 @@ class OpenAIEngine:
         return None
 
     def is_idle(self, metrics: Mapping[str, float]) -> bool | None:
-        return None
+        counts = [
+            next((metrics[name] for name in metric.names if name in metrics), None)
+            for metric in self.metrics
+            if metric.meaning in ("running_requests", "waiting_requests")
+        ]
+        return all(count == 0 for count in counts) if counts and None not in counts else None
 
     def reset_cache(self) -> ResetOutcome:
         return ResetOutcome(
@@ -124,12 +193,31 @@ class OpenAIEngine:
         )
 
     def model_entry(self) -> Mapping[str, Any]:
-        """What GET /v1/models says about this model. Raises TargetError if it does not list it."""
+        """The entry of this model in GET /v1/models. Raises TargetError if it is not listed."""
+        return self._listed()[1]
+
+    def served(self) -> Served:
+        """What that entry says, and, for a LoRA adapter, that of its model. Raises TargetError if it is not listed."""
+        listed, entry = self._listed()
+        parent = entry.get("parent")
+        adapter = self.model if isinstance(parent, str) and parent not in ("", entry["id"]) else None
+        base = (listed.find(str(parent)) if adapter else entry) or {}
+        root = base.get("root")
+        return Served(
+            root=root if isinstance(root, str) and root else None,
+            context_tokens=_context_tokens(entry) or _context_tokens(base),
+            adapter=adapter,
+            details=texts(
+                {"owned_by": entry.get("owned_by"), "parent": parent, "adapter_root": adapter and entry.get("root")}
+            ),
+        )
+
+    def _listed(self) -> tuple[ModelList, Mapping[str, Any]]:
         listed = list_models(self.control)
         entry = listed.find(self.model)
         if entry is None:
             raise TargetError(no_such_model(self.target, self.model, listed))
-        return entry
+        return listed, entry
 
 
 def no_such_model(target: Target, model: str, listed: ModelList) -> str:

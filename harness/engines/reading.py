@@ -29,10 +29,20 @@ def read_event(body: Mapping[str, Any]) -> Event:
             text = content
         token_ids = choice.get("token_ids")
         finish_reason = choice.get("finish_reason")
-        if text and not token_ids and finish_reason is None and _MORE_THAN_CHOICES.isdisjoint(body):
+        if (
+            text
+            and not token_ids
+            and finish_reason is None
+            # SGLang's completions have "usage": null in every event.
+            and (_MORE_THAN_CHOICES.isdisjoint(body) or all(body.get(name) is None for name in _MORE_THAN_CHOICES))
+        ):
             return _text_event(text)
         is_output = bool(
-            text or token_ids or part.get("reasoning_content") or part.get("reasoning") or part.get("tool_calls")
+            text
+            or token_ids
+            or part.get("reasoning")  # vLLM, mlx-lm
+            or part.get("reasoning_content")  # SGLang, llama.cpp, vLLM before late 2025
+            or _calls_a_tool(part.get("tool_calls"))
         )
     return Event(
         text=text,
@@ -51,13 +61,27 @@ def _text_event(text: str) -> Event:
     return Event(text=text, is_output=True)
 
 
+def _calls_a_tool(calls: object) -> bool:
+    """Whether some call brings a piece of its name or of its arguments: an index, an id or "" alone is no output."""
+    functions = [_mapping(_mapping(call).get("function")) for call in calls] if isinstance(calls, list) else []
+    return any(function.get("name") or function.get("arguments") for function in functions)
+
+
 def _usage(body: Mapping[str, Any]) -> Usage | None:
-    """Counts of `usage`; what it leaves out is in llama.cpp's `timings`, where cache_n + prompt_n is the prompt."""
+    """Counts of `usage`, and what it leaves out.
+
+    That is in llama.cpp's `timings`, where cache_n + prompt_n is the prompt, or in SGLang's `sglext` (sent to those who
+    ask with return_cached_tokens_details), where the cached tokens stand by the tier that held them.
+    """
     usage = _mapping(body.get("usage"))
     timings = _mapping(body.get("timings"))
     cached = _mapping(usage.get("prompt_tokens_details")).get("cached_tokens")
     if cached is None:
         cached = timings.get("cache_n")
+    if cached is None:
+        tiers = _mapping(_mapping(body.get("sglext")).get("cached_tokens_details"))
+        counts = [count for tier in ("device", "host", "storage") if (count := tiers.get(tier)) is not None]
+        cached = sum(counts) if counts else None
     prompt = usage.get("prompt_tokens")
     if prompt is None and "cache_n" in timings and "prompt_n" in timings:
         prompt = timings["cache_n"] + timings["prompt_n"]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from harness.engines.address import base_url, http_url, server_root
+from harness.engines.identity import IdentityByHand as IdentityByHand
+from harness.engines.keys import read_key, variable_name
+from harness.engines.prometheus import Prometheus as Prometheus
 from harness.errors import TargetError
 from harness.yamlfile import load_model, sentence
 
-EngineName = Literal["llama-cpp", "openai"]
+EngineName = Literal["vllm", "sglang", "llama-cpp", "mlx-lm", "openai"]
 
 TARGETS = Path("scenarios/targets")
 """Where targets that are given by name are looked for."""
@@ -26,14 +29,20 @@ class Target(BaseModel):
 
     url: str
     """Base URL of the OpenAI API; `/v1` is added to a URL without a path."""
-    metrics_url: str | None = Field(default_factory=lambda fields: f"{_server_root(fields['url'])}/metrics")
-    """Prometheus page to scrape during the run; None: scrape nothing."""
+    metrics_urls: tuple[str, ...] = Field(default_factory=lambda fields: (f"{server_root(fields['url'])}/metrics",))
+    """Prometheus pages to scrape during the run, one for each replica behind `url`; empty: scrape nothing."""
+    prometheus: Prometheus | None = None
     engine: EngineName | None = None
     """None: detect it."""
     model: str | None = Field(default=None, min_length=1)
     """None: the first model that the server lists."""
     api_key_env: str | None = None
     """Name of the environment variable that holds the API key; None: send none."""
+    identity: IdentityByHand = IdentityByHand()
+    pin_slots: bool = False
+    """llama.cpp: each user keeps to one slot, its number modulo the number of slots."""
+    eos_token_ids: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    """Tokens that end an answer; where an engine has no ignore_eos (mlx-lm), these are banned to force its length."""
     headers: dict[str, str] = Field(default={}, repr=False)
     """Further HTTP headers of every request to the server."""
     tls_verify: bool = True
@@ -48,19 +57,11 @@ class Target(BaseModel):
     @property
     def server_root(self) -> str:
         """The URL that the engine's own paths, such as /metrics, are appended to."""
-        return _server_root(self.url)
+        return server_root(self.url)
 
     def api_key(self) -> str | None:
         """The key out of the environment. Raises TargetError if its variable is not set."""
-        if self.api_key_env is None:
-            return None
-        key = os.environ.get(self.api_key_env, "").strip()
-        if not key:
-            raise TargetError(
-                f"Target {self.name} takes its API key from the environment variable {self.api_key_env}, which is not "
-                f"set: export {self.api_key_env}=... (on each machine that runs kvswarm)"
-            )
-        return key
+        return read_key(self.api_key_env, f"Target {self.name}")
 
     def request_headers(self) -> dict[str, str]:
         """Headers of every request, the API key among them. Raises TargetError as `api_key` does."""
@@ -74,25 +75,35 @@ class Target(BaseModel):
     @field_validator("url")
     @classmethod
     def _openai_base(cls, text: str) -> str:
-        parts = _http_url(text)
-        if parts.query or parts.fragment:
-            raise ValueError(f"expected a base URL, without ? and #, found {text!r}")
-        return urlunsplit(parts._replace(path=parts.path.rstrip("/") or "/v1"))
+        return base_url(text, "/v1")
 
-    @field_validator("metrics_url")
+    @field_validator("metrics_urls", mode="before")
     @classmethod
-    def _metrics_page(cls, text: str | None) -> str | None:
-        if text is None or text.lower() == "none":
-            return None
-        return urlunsplit(_http_url(text))
+    def _one_or_many(cls, given: Any) -> Any:
+        if given is None or (isinstance(given, str) and given.lower() == "none"):
+            return ()
+        return (given,) if isinstance(given, str) else given
+
+    @field_validator("metrics_urls")
+    @classmethod
+    def _metrics_pages(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        pages = tuple(urlunsplit(http_url(url)) for url in urls)
+        if len(set(pages)) < len(pages):
+            raise ValueError("expected one page for each replica, found a page twice")
+        return pages
 
     @field_validator("api_key_env")
     @classmethod
     def _variable_name(cls, text: str | None) -> str | None:
-        if text is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
-            # What was found is not repeated: it may be the key.
-            raise ValueError("expected the name of an environment variable (letters, digits, _), never the key itself")
-        return text
+        return variable_name(text)
+
+    @field_validator("pin_slots")
+    @classmethod
+    def _has_slots(cls, pin: bool, info: ValidationInfo) -> bool:
+        engine = info.data.get("engine")
+        if pin and engine not in (None, "llama-cpp"):
+            raise ValueError(f"only llama-cpp has slots that a request can choose; the engine here is {engine}")
+        return pin
 
     @field_validator("headers", mode="before")
     @classmethod
@@ -128,6 +139,24 @@ def resolve_target(text: str, folder: Path = TARGETS) -> Target:
     return target if "name" in target.model_fields_set else target.model_copy(update={"name": path.stem})
 
 
+def resolve_targets(text: str, folder: Path = TARGETS) -> tuple[Target, ...]:
+    """The targets that a comma-separated list means, each as `resolve_target` takes it, in their order.
+
+    Raises TargetError if there is none, if one cannot be used, or if two have the same name.
+    """
+    targets = tuple(resolve_target(part, folder) for part in text.split(",") if part.strip())
+    if not targets:
+        raise TargetError("No target: give a URL (http://...), a YAML file or a name")
+    names = [target.name for target in targets]
+    for name in names:
+        if names.count(name) > 1:
+            raise TargetError(
+                f"{names.count(name)} targets are called {name!r}, and results are kept by name: "
+                "give each a `name` of its own in a target file"
+            )
+    return targets
+
+
 def _from_url(text: str) -> Target:
     try:
         return Target(url=text)
@@ -142,22 +171,3 @@ def _unknown(text: str, folder: Path) -> str:
     if re.fullmatch(r"[\w.-]+:\d+(/.*)?", text):
         return f"No target {text!r}: a URL begins with http:// or https://, as in http://{text}"
     return f"No target {text!r}: give a URL (http://...), a YAML file or a name; {known}"
-
-
-def _http_url(text: str) -> SplitResult:
-    """Raises ValueError, without repeating what may be a password."""
-    parts = urlsplit(text.strip())
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("a URL must not hold a user name or password: use api_key_env or headers")
-    try:
-        port = parts.port
-    except ValueError:
-        port = 0
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise ValueError(f"expected a URL such as http://host:port/v1, found {text!r}")
-    return parts
-
-
-def _server_root(url: str) -> str:
-    """The URL without a last path segment that is a version, such as /v1."""
-    return re.sub(r"/v\d+$", "", url)

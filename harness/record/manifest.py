@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, computed_field
+from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator
 
 from harness.record.schema import FORMAT_VERSION
 
@@ -44,6 +44,9 @@ class Phase(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     phase: str
+    """check, warmup, measure or drain."""
+    targets: tuple[str, ...]
+    """Names of the targets that it was spent on."""
     start_ns: int
     end_ns: int
 
@@ -53,6 +56,8 @@ class WorkerRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
+    leg: int = 0
+    """Number of the leg: targets that are loaded one after the other have one each."""
     index: int
     id: str
     parts: int | None
@@ -65,18 +70,82 @@ class WorkerRecord(BaseModel):
     """Why it ended, or why nothing was heard from it."""
 
 
-class HitCounters(BaseModel):
-    """Names of the engine's counters whose deltas give a token hit rate: cached / prompt.
+class MetricNames(BaseModel):
+    """One thing that the engine's metrics page tells, and the names under which it may stand there.
 
-    Names are alternatives over the versions of the engine, best first. `prompt` counts all prompt tokens if
-    `prompt_includes_cached`, else only those that were computed.
+    `meaning` is one of `harness.engines.base.Meaning`.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    cached: tuple[str, ...]
-    prompt: tuple[str, ...]
-    prompt_includes_cached: bool
+    meaning: str
+    names: tuple[str, ...] = Field(min_length=1)
+    """Alternatives over the versions of the engine; the first that the page has counts, summed over its label sets."""
+    kind: Literal["counter", "gauge"]
+    counts: str
+    """What exactly is counted and when, in words that follow the name."""
+    labels: dict[str, str] = {}
+    """Only series with these labels; empty: all."""
+    absent_is_zero: bool = False
+    """A page without the series, but with others of the engine's own metrics, means 0."""
+
+
+class Probe(BaseModel):
+    """One request of the start-up check."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    """cold, repeat, half, part (where one more is needed to tell the block size), ids_cold or ids_repeat."""
+    prompt_tokens: int | None
+    """As the engine counted."""
+    expected_cached_tokens: int | None
+    """By the rules of the engine, at least; null: they need what is not known."""
+    allowance_tokens: int = 0
+    """How many more are within the rules: for a cold prompt the head of the chat template, which any chat may have
+    left in the cache, and a few first words; for others what cannot be placed where the template or the lengths are
+    not exact."""
+    usage_cached_tokens: int | None
+    """As the engine reported for this request; null: not reported."""
+    counter_cached_tokens: int | None
+    """Delta of the engine's counter around this request; null: it has none, or it cannot be read."""
+    ttft_ms: float | None
+
+
+class StartUpCheck(BaseModel):
+    """What a few requests showed of the cache before the run."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verdict: str
+    """works, differs, caching-off, reporting-off, template-drift or unclear."""
+    sentence: str
+    """The verdict in words, with what to do."""
+    granularity_tokens: int | None
+    """Block or page size that the counts show; null: they do not tell it."""
+    probes: tuple[Probe, ...]
+
+
+class TargetRecord(BaseModel):
+    """One target of the run. Null: not known (yet)."""
+
+    model_config = ConfigDict(validate_assignment=True)
+
+    name: str
+    """As in the column `target` of both tables."""
+    target: dict[str, Any]
+    """Its description (`harness.engines.target.Target`) without secrets."""
+    identity: dict[str, Any]
+    """Who answered, as far as the engine tells: the fields of `harness.engines.base.Identity`."""
+    metrics: list[MetricNames]
+    """At most one of each meaning."""
+    advice: dict[str, str]
+    """caching, cached_tokens, metrics, reset -> how to start the server so that it offers them."""
+    lexicon: dict[str, Any]
+    """Summary of how exact lengths were made."""
+    cold_start: str = ""
+    """How its part of the run began cold, in words."""
+    check: StartUpCheck | None = None
 
 
 class Manifest(BaseModel):
@@ -95,24 +164,27 @@ class Manifest(BaseModel):
     options: dict[str, Any]
     scenario_name: str
     scenario: dict[str, Any]
-    target: dict[str, Any]
-    """The target's description without secrets."""
-    identity: dict[str, Any]
-    """Who answered, as far as the engine tells."""
-    hit_counters: HitCounters | None
-    lexicon: dict[str, Any]
-    """Summary of how exact lengths were made."""
+    targets: list[TargetRecord]
+    """In the order in which they were named; no two have the same name."""
+    together: bool = False
+    """Whether the targets were loaded at the same time; else one after the other."""
     versions: dict[str, str]
     """Of python, locust, gevent, pyarrow and the platform."""
     clock_pairs: list[ClockPair] = Field(default_factory=list)
     phases: list[Phase] = Field(default_factory=list)
-    cold_start: str
-    """How the run began cold, in words."""
     parts: Parts = Field(default_factory=Parts)
     workers: list[WorkerRecord] = Field(default_factory=list)
     problems: list[str] = Field(default_factory=list)
     """Sentences: why the results may not mean what they seem to."""
     notes: list[str] = Field(default_factory=list)
+
+    @field_validator("targets")
+    @classmethod
+    def _distinct(cls, targets: list[TargetRecord]) -> list[TargetRecord]:
+        names = [target.name for target in targets]
+        if len(set(names)) < len(names):
+            raise ValueError(f"the names of the targets must differ, found {', '.join(names)}")
+        return targets
 
     @computed_field  # type: ignore[prop-decorator]
     @property

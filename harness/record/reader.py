@@ -18,6 +18,7 @@ from harness.record.manifest import Manifest, Part
 from harness.record.run_directory import LATEST, MANIFEST_NAME
 from harness.record.schema import FORMAT_VERSION, TABLES
 from harness.record.storage import Folder
+from harness.record.upgrade import from_version_1
 
 Fault = Callable[[str], None]
 """Takes a sentence about damage: raises it or notes it."""
@@ -56,6 +57,7 @@ def open_run(
     Raises InputError if there is no such run, RecordError if run.json cannot be read. A missing or damaged part, a
     wrong number of rows, an unlisted part of a complete run or a newer format raise RecordError if `strict`; else
     what is there is loaded and the sentence is among `problems`. A run that never ended has the parts that are found.
+    An older format is brought up to today's.
     """
     folder = _find(os.fspath(path_or_id), base)
     problems: list[str] = []
@@ -109,7 +111,11 @@ def _read_manifest(folder: Folder, fault: Fault) -> Manifest:
     if version > FORMAT_VERSION:
         fault(_too_new(name, version))
     try:
-        return Manifest.model_validate(content)
+        return Manifest.model_validate(from_version_1(content) if version == 1 else content)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RecordError(
+            f"{name} is damaged: it lacks what version 1 of it had ({error}); restore it or remove the run."
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(key) for key in first["loc"])

@@ -3,6 +3,7 @@
 Version history of the format (run.json and both tables):
 
     1   first version
+    2   several targets in a run: run.json lists them as `targets`, and `target` in both tables is a target's name
 
 A version rises when a reader of the version before would misread a run: a column or key renamed, removed or given
 another meaning. New nullable columns and new keys do not raise it.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _TEXT = pa.string()
 _INT32 = pa.int32()
@@ -70,7 +71,7 @@ REQUESTS = _table(
     "t_due",
     [
         _column("run_id", _TEXT, "the run"),
-        _column("target", _TEXT, "URL that the request went to"),
+        _column("target", _TEXT, "name of the target that the request went to"),
         _column("engine", _TEXT, "engine that answers there, by the name of its adapter"),
         _column("model", _TEXT, "model that was asked for"),
         _column("scenario", _TEXT, "name of the scenario"),
@@ -158,10 +159,10 @@ SERVER_METRICS = _table(
     [
         _column("run_id", _TEXT, "the run"),
         _stamp("t_ns", "when the page was read; all samples of one scrape share it"),
-        _column("moment", _TEXT, "before, warmup_end, periodic or after; the last scrape of a moment counts"),
-        _column("target", _TEXT, "URL whose metrics were read"),
+        _column("moment", _TEXT, "check, before, warmup_end, periodic or after; the last scrape of a moment counts"),
+        _column("target", _TEXT, "name of the target whose metrics were read"),
         _column("replica", _TEXT, "which of the target's metrics pages", null="the only one"),
-        _column("name", _TEXT, "name of the sample as on the page; up and scrape_duration_seconds are kvswarm's own"),
+        _column("name", _TEXT, "name of the sample as on the page; up and scrape_duration_seconds tell of the scrape"),
         _column("family", _TEXT, "name of the metric that the sample belongs to"),
         _column("type", _TEXT, "counter, gauge, histogram, summary or unknown, as the page declares it"),
         _column("labels", pa.map_(_TEXT, _TEXT), "labels of the sample"),
@@ -169,8 +170,8 @@ SERVER_METRICS = _table(
         _column(
             "reset",
             _BOOL,
-            "the counter is lower than at the scrape before: the engine was restarted",
-            null="no counter, or its first sample",
+            "the server was restarted since the series was seen last, so that its count began again",
+            null="no cumulative series, or one that was not there before",
         ),
         _column("error", _TEXT, "why the scrape failed; stands on the sample up, whose value is then 0", null="none"),
     ],

@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 
 import gevent
 import locust
-from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner, WorkerRunner
+from locust.runners import STATE_RUNNING, STATE_SPAWNING, STATE_STOPPED, LocalRunner, WorkerRunner
 
 from harness.errors import InputError, KvswarmError
 from harness.swarm import webpage
-from harness.swarm.conductor import DRAIN, DRAINED, PART, PLAN, Conductor
+from harness.swarm.conductor import Conductor
+from harness.swarm.leg import DRAIN, DRAINED, PART, PLAN, Leg
 from harness.swarm.options import RunOptions, add_arguments
 from harness.swarm.plan import Drained, Plan
 from harness.swarm.ports import check_when_parsed
@@ -86,12 +87,12 @@ class WorkerSide:
         except (KvswarmError, OSError) as error:
             SessionUser.run_of_this_worker = None
             logger.error("kvswarm: this worker has no part in the run: %s", error)
-            nothing = Drained(plan.run_id, plan.worker, "failed", [], 0, 0, 0, 0.0, 0.0, str(error))
+            nothing = Drained(plan.run_id, plan.leg, plan.worker, "failed", [], 0, 0, 0, 0.0, 0.0, str(error))
             self._runner.send_message(DRAINED, nothing.to_message())
 
     def _on_drain(self, msg: Any, **_: Any) -> None:
         run = SessionUser.run_of_this_worker
-        if run is None or run.plan.run_id != msg.data["run_id"]:
+        if run is None or (run.plan.run_id, run.plan.leg) != (msg.data["run_id"], msg.data["leg"]):
             return
         if msg.data["cut_short"]:
             run.cut_drain_short()
@@ -122,6 +123,7 @@ class MasterSide:
         self._runner = runner
         self._headless = web_ui is None
         self._conductor: Conductor | None = None
+        self._keeps_time = False
         runner.register_message(PART, self._on_part)
         runner.register_message(DRAINED, self._on_drained)
         environment.events.worker_report.add_listener(self._on_worker_report)
@@ -130,30 +132,44 @@ class MasterSide:
         environment.events.quitting.add_listener(self._on_quitting)
         options = environment.parsed_options
         if web_ui is not None:
-            webpage.attach(web_ui, self.make_ready)
+            webpage.attach(web_ui, self.make_ready, self._call_off)
             webpage.add_tab(web_ui, self._tab_rows)
             if options.target:  # the form's Host shows it, too
                 environment.host = options.target
         if self._headless or options.autostart:
             try:
                 self.make_ready(options)
+                self._keep_time(options)
             except KvswarmError as error:
                 runner.quit()
                 _give_up(error)
+
+    def _keep_time(self, options: Namespace) -> None:
+        """Where targets have their turns one after the other, Locust's own timer would end the run after the first."""
+        self._keeps_time = self._conductor is not None and len(self._conductor.preparation.legs) > 1
+        if self._keeps_time:
+            options.run_time = None
 
     def make_ready(self, given: Namespace) -> None:
         """Prepare a run from options as given. Raises InputError. Does nothing while a run is on (users are edited)."""
         if self._runner.state in (STATE_RUNNING, STATE_SPAWNING):
             return
-        if self._conductor is not None and not self._conductor.started:
+        if self._conductor is not None and self._conductor.is_fresh:
             self._conductor.end("never started")
+        if self._conductor is not None and not self._conductor.is_over:
+            raise InputError("The run before goes on with its next target: stop it first.")
         options = Namespace(**{**vars(given), "target": given.target or self._environment.host or ""})
         self._conductor = Conductor(prepare(RunOptions.from_namespace(options)), self._runner)
-        self._environment.host = self._conductor.preparation.target.url
+        self._environment.host = ",".join(lane.target.url for lane in self._conductor.preparation.lanes)
+
+    def _call_off(self) -> None:
+        """The page's Stop button: it may be pressed between two targets, where Locust has nothing to stop."""
+        if self._conductor is not None:
+            self._conductor.called_off = True
 
     def _on_test_start(self, **_: Any) -> None:
         try:
-            if self._conductor is None or self._conductor.started:
+            if self._conductor is None or self._conductor.is_over:
                 self.make_ready(self._environment.parsed_options)
         except InputError as error:  # a start that did not come through the form, such as the key "w"
             logger.error("kvswarm: %s", error)
@@ -162,6 +178,8 @@ class MasterSide:
             return
         assert self._conductor is not None
         self._conductor.start(show_progress=self._headless, gather=self._gather)
+        if len(self._conductor.preparation.legs) > 1:
+            gevent.spawn_later(self._conductor.preparation.options.run_time_s, self._leg_is_up, self._conductor.leg)
 
     def _on_part(self, msg: Any, **_: Any) -> None:
         if self._conductor is not None:
@@ -188,8 +206,37 @@ class MasterSide:
         if self._conductor is not None and self._conductor.preparation.run_id == run_id:
             self._conductor.live.merge(figures)
 
+    def _leg_is_up(self, leg: Leg) -> None:
+        if self._conductor is not None and self._conductor.leg is leg and not leg.ended:
+            self._runner.stop()
+
     def _on_test_stopping(self, **_: Any) -> None:
-        self._end("run-time" if self._headless else "stop")
+        stopped_by = "run-time" if self._headless else "stop"
+        if self._conductor is not None and self._conductor.goes_on():
+            self._conductor.end_leg(stopped_by)
+            gevent.spawn(self._next_leg, self._conductor)
+        else:
+            self._end(stopped_by)
+            if self._headless and self._keeps_time:
+                gevent.spawn(self._runner.quit)
+
+    def _next_leg(self, conductor: Conductor) -> None:
+        """Once Locust has stopped all users: go on with the next target, with as many users and the same ramp."""
+        while self._runner.state != STATE_STOPPED:
+            gevent.sleep(0.05)
+        try:
+            if not conductor.is_over and not conductor.called_off:
+                conductor.ready_next_leg()
+        except InputError as error:
+            logger.error("kvswarm: %s", error)
+        if conductor.is_over:  # by a signal, or as the target does not answer
+            if self._headless:
+                self._runner.quit()
+        elif conductor.called_off:
+            self._end("stop")
+        else:
+            options = self._environment.parsed_options
+            self._runner.start(options.num_users, options.spawn_rate)
 
     def _on_quitting(self, **_: Any) -> None:
         """Ctrl-C and SIGTERM come here before Locust tears the runner down; the regular end too, when all is done."""

@@ -8,7 +8,7 @@ bucket that holds the value of its rank (the nearest one, ceil(share * n)), so i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -34,7 +34,7 @@ Buckets = dict[int, int]
 
 @dataclass(slots=True)
 class _Figures:
-    """Of the requests of one kind and warmth."""
+    """Of the requests to one target, of one kind and warmth."""
 
     requests: int = 0
     failed: int = 0
@@ -86,41 +86,50 @@ class LiveFigures:
     """Of one run, or of what one worker saw since its last report."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[str, str], _Figures] = {}
+        self._groups: dict[tuple[str, str, str], _Figures] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a finished request, given as its row in the request table."""
-        self._group(row["kind"], row["warmth"]).add(row)
+        self._group(row["target"], row["kind"], row["warmth"]).add(row)
 
     def take(self) -> list[dict[str, Any]]:
         """All figures as plain values for another process's `merge`; they begin anew here."""
         groups, self._groups = self._groups, {}
-        return [{"kind": kind, "warmth": warmth, **asdict(figures)} for (kind, warmth), figures in groups.items()]
+        return [
+            {"target": target, "kind": kind, "warmth": warmth, **asdict(figures)}
+            for (target, kind, warmth), figures in groups.items()
+        ]
 
     def merge(self, taken: Iterable[Mapping[str, Any]]) -> None:
         """Add what `take` gave."""
         for group in taken:
             figures = dict(group)
-            self._group(figures.pop("kind"), figures.pop("warmth")).merge(_Figures(**figures))
+            self._group(figures.pop("target"), figures.pop("kind"), figures.pop("warmth")).merge(_Figures(**figures))
 
     def rows(self) -> list[dict[str, Any]]:
-        """The table's rows, one for each kind and warmth; "-" where a figure is not known."""
-        return [{"sessions": " ".join(key), **figures.cells()} for key, figures in sorted(self._groups.items())]
+        """The table's rows, one for each target (if several), kind and warmth; "-" where a figure is not known."""
+        several = len({target for target, _, _ in self._groups}) > 1
+        return [
+            {"sessions": " ".join(key if several else key[1:]), **figures.cells()}
+            for key, figures in sorted(self._groups.items())
+        ]
 
-    def line(self) -> str:
-        """The figures of all requests in one line; "-" where one is not known."""
-        total, ttft = _Figures(), {"cold": UNKNOWN, "warm": UNKNOWN}
-        for (_, warmth), figures in self._groups.items():
-            total.merge(figures)
-            ttft[warmth] = f"{_milliseconds(quantile(figures.ttft, 0.50))}"
+    def line(self, targets: Collection[str]) -> str:
+        """The figures of all requests to these targets in one line; "-" where one is not known."""
+        total, of_warmth = _Figures(), {"cold": _Figures(), "warm": _Figures()}
+        for (target, _, warmth), figures in self._groups.items():
+            if target in targets:
+                total.merge(figures)
+                of_warmth[warmth].merge(figures)
+        ttft = {warmth: _milliseconds(quantile(figures.ttft, 0.50)) for warmth, figures in of_warmth.items()}
         return (
             f"{total.requests} requests  {total.failed} failed  "
             f"TTFT p50 cold {ttft['cold']} warm {ttft['warm']} ms  "
             f"hit rate {_percent(total.cached_tokens, total.prompt_tokens)}"
         )
 
-    def _group(self, kind: str, warmth: str) -> _Figures:
-        return self._groups.setdefault((kind, warmth), _Figures())
+    def _group(self, target: str, kind: str, warmth: str) -> _Figures:
+        return self._groups.setdefault((target, kind, warmth), _Figures())
 
 
 def quantile(buckets: Buckets, share: float) -> float | None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
 from harness import __version__
-from harness.record.manifest import ClockPair, HitCounters, Manifest, WorkerRecord
-from harness.swarm.plan import Drained
-from harness.swarm.prepare import Preparation
+from harness.record.manifest import ClockPair, Manifest, MetricNames, TargetRecord, WorkerRecord
+from harness.swarm.leg import Leg
+from harness.swarm.prepare import Lane, Preparation
 from harness.workload.lexicon import Lexicon
 
 PACKAGES = ("locust", "gevent", "pyarrow", "pydantic")
@@ -20,7 +20,7 @@ PACKAGES = ("locust", "gevent", "pyarrow", "pydantic")
 
 def first_manifest(made: Preparation) -> Manifest:
     """The manifest of a run that is about to begin."""
-    counters = made.engine.hit_counters
+    notes = [_named(made, lane, note) for lane in made.lanes for note in lane.lexicon.notes]
     return Manifest(
         kvswarm_version=__version__,
         run_id=made.run_id,
@@ -28,43 +28,61 @@ def first_manifest(made: Preparation) -> Manifest:
         options=asdict(made.options),
         scenario_name=made.scenario.name,
         scenario=made.scenario.model_dump(mode="json"),
-        target=made.target.model_dump(mode="json", exclude={"headers"}),
-        identity=asdict(made.identity),
-        hit_counters=None if counters is None else HitCounters(**asdict(counters)),
-        lexicon=_lexicon(made.lexicon),
+        targets=[_target(lane) for lane in made.lanes],
+        together=made.options.together,
         versions={
             "python": platform.python_version(),
             "platform": platform.platform(),
             **{package: version(package) for package in PACKAGES},
         },
         clock_pairs=[_clock_pair("master start")],
-        cold_start=made.cold_start,
-        notes=list(made.lexicon.notes),
+        notes=list(dict.fromkeys(notes)),
     )
 
 
-def finish_manifest(
-    manifest: Manifest,
-    stopped_by: str,
-    request_parts: Iterable[Sequence[Any]],
-    metric_parts: Iterable[Sequence[Any]],
-    workers: Mapping[str, Drained | None],
-    problems: Sequence[str],
-) -> None:
-    """Fill in what is known at the end. `workers`: by Locust's client id, in order; None: it never answered."""
-    manifest.state = "incomplete" if problems else "complete"
-    manifest.stopped_by = stopped_by
-    manifest.ended_ns = time.time_ns()
-    manifest.add_parts("requests", request_parts)
-    manifest.add_parts("server_metrics", metric_parts)
-    manifest.clock_pairs.append(_clock_pair("master end"))
-    manifest.problems = list(problems)
-    for index, (client_id, word) in enumerate(workers.items()):
+def _named(made: Preparation, lane: Lane, note: str) -> str:
+    """A note as it stands in run.json: with its target's name where there are several."""
+    return note if len(made.lanes) == 1 else f"{lane.target.name}: {note}"
+
+
+def _target(lane: Lane) -> TargetRecord:
+    return TargetRecord(
+        name=lane.target.name,
+        target=lane.target.model_dump(mode="json", exclude={"headers"}),
+        identity=asdict(lane.identity),
+        metrics=[MetricNames(**asdict(metric)) for metric in lane.engine.metrics],
+        advice={str(need): words for need, words in lane.engine.advice.items()},
+        lexicon=_lexicon(lane.lexicon),
+    )
+
+
+def record_leg(manifest: Manifest, made: Preparation, leg: Leg) -> None:
+    """Fill in what a leg that has ended brought."""
+    manifest.phases += leg.phases
+    manifest.add_parts("requests", leg.request_parts)
+    for state in leg.lanes:
+        record = manifest.targets[state.number]
+        record.cold_start = state.cold_start.words
+        record.check = state.check
+        manifest.add_parts("server_metrics", state.metrics.parts)
+        manifest.notes += [_named(made, state.lane, note) for note in state.metrics.notes]
+    for client_id, number in leg.planned.items():
+        word = leg.drained.get(client_id)
         manifest.workers.append(
-            WorkerRecord(index=index, id=client_id, parts=None, rows=None, cpu_s=None, wall_s=None, reason="lost")
+            WorkerRecord(
+                leg=leg.number,
+                index=number,
+                id=client_id,
+                parts=None,
+                rows=None,
+                cpu_s=None,
+                wall_s=None,
+                reason="lost",
+            )
             if word is None
             else WorkerRecord(
-                index=index,
+                leg=leg.number,
+                index=number,
                 id=client_id,
                 parts=len(word.parts),
                 rows=word.rows,
@@ -73,6 +91,15 @@ def finish_manifest(
                 reason=word.reason,
             )
         )
+
+
+def finish_manifest(manifest: Manifest, stopped_by: str, problems: Sequence[str]) -> None:
+    """Fill in what is known at the end of the run."""
+    manifest.state = "incomplete" if problems else "complete"
+    manifest.stopped_by = stopped_by
+    manifest.ended_ns = time.time_ns()
+    manifest.clock_pairs.append(_clock_pair("master end"))
+    manifest.problems = list(problems)
 
 
 def _lexicon(lexicon: Lexicon) -> dict[str, Any]:

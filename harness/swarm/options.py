@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from locust.util.timespan import parse_timespan
+
 from harness.errors import InputError
 from harness.workload.scenario import scenario_names
 
-COLD_STARTS = ("nonce", "reset", "none")
+COLD_STARTS = ("nonce", "reset", "salt", "none")
 Number = TypeVar("Number", int, float)
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -51,8 +53,13 @@ def add_arguments(parser: ArgumentParser, scenario: str) -> None:
         help="what to send: a file in scenarios/ or, on the command line, the path of one",
     )  # fmt: skip
     add(
-        "--target", default="", metavar="URL|NAME|FILE", env_var="KVSWARM_TARGET",
-        help="whom to load: an OpenAI base URL such as http://127.0.0.1:8000/v1, or a file in scenarios/targets",
+        "--target", default="", metavar="URL|NAME|FILE,...", env_var="KVSWARM_TARGET",
+        help="whom to load: an OpenAI base URL such as http://127.0.0.1:8000/v1, or a file in scenarios/targets; "
+        "several with commas between them",
+    )  # fmt: skip
+    add(
+        "--together", action="store_true", default=False,
+        help="load several targets at the same time; else one after the other, each for the whole run time",
     )  # fmt: skip
     add(
         "--model", default="", env_var="KVSWARM_MODEL",
@@ -60,7 +67,8 @@ def add_arguments(parser: ArgumentParser, scenario: str) -> None:
     )  # fmt: skip
     add(
         "--cold-start", default="nonce", choices=list(COLD_STARTS),
-        help="how the run begins cold: nonce (texts that no earlier run sent), reset (empty the server's cache), none",
+        help="how the run begins cold: nonce (texts that no earlier run sent), reset (empty the server's cache), "
+        "salt (a cache salt of the run's own, where the engine has them), none",
     )  # fmt: skip
     add(
         "--warm-up-requests", type=int, default=2,
@@ -80,6 +88,9 @@ class RunOptions:
 
     scenario: str
     target: str
+    together: bool
+    run_time_s: float | None
+    """For each target; None: until the run is stopped."""
     model: str
     cold_start: str
     warm_up_requests: int
@@ -102,6 +113,8 @@ class RunOptions:
         return cls(
             scenario=given.scenario.strip(),
             target=given.target.strip(),
+            together=given.together in (True, "true"),
+            run_time_s=_run_time(given.run_time),
             model=given.model.strip(),
             cold_start=given.cold_start,
             warm_up_requests=_number("warm-up-requests", given.warm_up_requests, int, upper=1000),
@@ -109,6 +122,16 @@ class RunOptions:
             results=given.results,
             run_id=given.run_id,
         )
+
+
+def _run_time(value: Any) -> float | None:
+    """In s, from what Locust made of it already, or from what stands in the form."""
+    if not value:
+        return None
+    try:
+        return float(parse_timespan(value) if isinstance(value, str) else value)
+    except ValueError:
+        raise InputError(f"run-time is {value!r}; it must be a time such as 90s, 5m or 1h30m.") from None
 
 
 def _number(name: str, value: Any, kind: Callable[[Any], Number], upper: int) -> Number:

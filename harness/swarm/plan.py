@@ -10,23 +10,39 @@ FLUSH_EVERY_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Plain values only: Locust packs it with msgpack."""
+class LanePlan:
+    """What a worker has to know to load one target."""
 
-    run_id: str
-    folder: str
-    """The run's directory, as a path or a pyarrow.fs URL."""
-    scenario: str
-    """The scenario as JSON."""
-    nonce: str
-    """Mixed into every content id, so that no earlier run sent these texts; empty: texts of the seed alone."""
+    number: int
+    """Of the target within the run, from 0."""
     target: dict[str, Any]
     """The target without secrets; a worker reads the API key from its own environment."""
     engine: str
     model: str
     lexicon: dict[str, Any]
+    nonce: str
+    """Mixed into every content id, so that no earlier run sent these texts; empty: texts of the seed alone."""
+    cache_salt: str | None
+    """Sent with every request, so that only this run's requests share a cache."""
+    slots: int | None
+    """Each user keeps to one of this many slots of the server; None: the server chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One leg of a run: plain values only, as Locust packs it with msgpack."""
+
+    run_id: str
+    leg: int
+    """Number of the leg within the run, from 0."""
+    folder: str
+    """The run's directory, as a path or a pyarrow.fs URL."""
+    scenario: str
+    """The scenario as JSON."""
+    lanes: list[LanePlan]
+    """The targets that are loaded at the same time; users are dealt out to them in turn."""
     worker: int
-    """This worker's number, 0 to workers - 1: it plays sessions worker, worker + workers, worker + 2 workers, ..."""
+    """This worker's number, 0 to workers - 1: on each target it plays sessions worker, worker + workers, ..."""
     workers: int
     drain_timeout_s: float
 
@@ -35,14 +51,15 @@ class Plan:
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> Plan:
-        return cls(**message)
+        return cls(**{**message, "lanes": [LanePlan(**lane) for lane in message["lanes"]]})
 
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """What a worker says when its last request has ended and its last part is written."""
+    """What a worker says when its last request of a leg has ended and its last part is written."""
 
     run_id: str
+    leg: int
     worker: int
     reason: str
     """drain (the master asked) or signal (the worker itself was told to stop)."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from harness.client.reply import Reply
 from harness.client.timed import TimedClient
 from harness.engines.base import Engine
-from harness.swarm.row import Labels, request_row
+from harness.swarm.row import Asked, Labels, request_row, warmth
 from harness.workload.content import content_id
 from harness.workload.session import Message, Segment, Session
 from harness.workload.text import Renderer
@@ -42,7 +42,9 @@ class Player:
         live_replies: bool,
         gate: Gate,
         record: Callable[[dict[str, Any], Reply], None],
+        slot: int | None = None,
     ) -> None:
+        """`slot`: the server's, that all requests are to go to; None: it chooses."""
         self._labels = labels
         self._user = user
         self.client = client
@@ -51,6 +53,7 @@ class Player:
         self._live_replies = live_replies
         self._gate = gate
         self._record = record
+        self._slot = slot
 
     def play(self, session: Session) -> None:
         """Send the turns of `session` in order; a failed turn ends it, since the next one would build on its answer."""
@@ -71,14 +74,25 @@ class Player:
         """Send one turn and record its row."""
         turn = session.turns[index]
         messages = session.prompt(index, replies)
-        request_id = f"{self._labels.run_id}-{session.number}-{index}"
-        payload = self._engine.chat_payload(self._renderer.chat(messages), turn.output_tokens)
+        labels = self._labels
+        request_id = f"{labels.run_id}-{labels.target_number}-{session.number}-{index}"
+        payload = self._engine.chat_payload(
+            self._renderer.chat(messages), turn.output_tokens, cache_salt=labels.cache_salt, slot=self._slot
+        )
 
         def on_reply(reply: Reply) -> None:
-            row = request_row(
-                self._labels, self._user, session, turn, request_id, due_ns, self._renderer.path(messages), reply
+            asked = Asked(
+                request_id=request_id,
+                due_ns=due_ns,
+                path=self._renderer.path(messages),
+                output_tokens=turn.output_tokens,
+                user=self._user,
+                session=session.number,
+                turn=turn.index,
+                warmth=warmth(turn),
+                slot=self._slot,
             )
-            self._record(row, reply)
+            self._record(request_row(labels, asked, reply), reply)
 
         return self.client.post(
             "/chat/completions", payload, {"X-Request-Id": request_id, **self._engine.request_headers}, on_reply
@@ -88,7 +102,7 @@ class Player:
         """What the engine said, as a message; its length is what the engine counted."""
         said = Segment(
             kind="reply",
-            content_id=content_id(self._labels.run_id, "live", session.number, index),
+            content_id=content_id(self._labels.run_id, self._labels.target_number, "live", session.number, index),
             tokens=reply.output_tokens or 0,
             text=reply.text,
         )

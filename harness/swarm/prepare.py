@@ -1,24 +1,42 @@
-"""Everything that is looked up and checked before a run: scenario, target, engine, exact lengths, context."""
+"""Everything that is looked up and checked before a run: scenario, targets, engines, exact lengths, context."""
 
 from __future__ import annotations
 
 import logging
+import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.engines.base import Identity
-from harness.engines.detect import connect
+from harness.engines.detect import connect, identify
 from harness.engines.openai import OpenAIEngine
-from harness.engines.target import Target, resolve_target
-from harness.errors import TargetError
+from harness.engines.target import Target, resolve_targets
+from harness.errors import InputError, TargetError
 from harness.swarm.options import RunOptions, scenarios_folder
 from harness.workload.learning import learn
 from harness.workload.lexicon import Lexicon
 from harness.workload.scenario import Scenario, load_scenario
+from harness.workload.words import CANDIDATES
 from harness.workload.workload import Workload
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One target of a run, and what was learnt of it."""
+
+    target: Target
+    engine: OpenAIEngine
+    identity: Identity
+    lexicon: Lexicon
+
+    @property
+    def slots(self) -> int | None:
+        """How many slots users are dealt out to; None: the server chooses."""
+        return self.identity.slots if self.target.pin_slots else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,56 +45,88 @@ class Preparation:
 
     options: RunOptions
     run_id: str
-    scenario: Scenario
-    target: Target
-    engine: OpenAIEngine
-    identity: Identity
-    lexicon: Lexicon
     nonce: str
-    cold_start: str
-    """How the run begins cold, in words."""
+    """What no other run has."""
+    scenario: Scenario
+    lanes: tuple[Lane, ...]
+
+    @property
+    def legs(self) -> tuple[tuple[Lane, ...], ...]:
+        """The targets that are loaded at the same time, in the order of their turns."""
+        return (self.lanes,) if self.options.together else tuple((lane,) for lane in self.lanes)
 
 
 def prepare(options: RunOptions) -> Preparation:
-    """Ask the target all that the run needs to know. Sends no measured request; changes the cache only if asked to.
+    """Ask the targets all that the run needs to know. Sends no measured request; changes no cache on purpose.
 
     Raises InputError (with one sentence) if the run cannot be made.
     """
     folder = scenarios_folder()
     scenario = load_scenario(options.scenario, folder)
-    target = resolve_target(options.target, folder / "targets")
-    if options.model:
-        target = target.model_copy(update={"model": options.model})
-    engine = connect(target)
-    identity = engine.identify()
-    logger.info("kvswarm: %s %s serves %s", identity.engine, identity.version or "", identity.model)
-    lexicon = learn(engine.count_text, engine.count_chat, engine.chat_tokens, scenario)
-    _check_context(scenario, lexicon, identity)
-    run_id = options.run_id or f"{time.strftime('%Y%m%d-%H%M%S')}-{scenario.name}"
-    nonce, cold_start = _cold_start(options.cold_start, run_id, engine)
-    return Preparation(options, run_id, scenario, target, engine, identity, lexicon, nonce, cold_start)
-
-
-def _check_context(scenario: Scenario, lexicon: Lexicon, identity: Identity) -> None:
-    longest = Workload(scenario, "").longest_request_tokens(lexicon.template)
-    if identity.context_tokens is not None and longest > identity.context_tokens:
-        raise TargetError(
-            f"The context of {identity.model} is too small: a request of scenario {scenario.name} can take {longest} "
-            f"tokens (prompt and answer), the server allows {identity.context_tokens}; shorten the scenario, or start "
-            "the server with more context."
+    targets = resolve_targets(options.target, folder / "targets")
+    if len(targets) > 1 and not options.together and options.run_time_s is None:
+        raise InputError(
+            f"{len(targets)} targets one after the other need a run time, which each of them gets: give --run-time "
+            "(in the form: Run time), or --together to load them at the same time."
         )
+    if options.model:
+        targets = tuple(target.model_copy(update={"model": options.model}) for target in targets)
+    engines = [connect(target) for target in targets]
+    identities = [_identity(engine, options) for engine in engines]
+    lexicons = _lexicons(engines, scenario)
+    lanes = tuple(
+        Lane(engine.target, engine, identity, lexicon)
+        for engine, identity, lexicon in zip(engines, identities, lexicons, strict=True)
+    )
+    for lane in lanes:
+        _check_context(scenario, lane)
+    run_id = options.run_id or f"{time.strftime('%Y%m%d-%H%M%S')}-{scenario.name}"
+    # A run may have the name of one elsewhere, whose texts the servers have seen.
+    return Preparation(options, run_id, f"{run_id}-{secrets.token_hex(4)}", scenario, lanes)
 
 
-def _cold_start(how: str, run_id: str, engine: OpenAIEngine) -> tuple[str, str]:
-    """(nonce, what was done)."""
-    if how == "none":
-        return "", "none: the cache may hold texts of earlier runs with the same seed"
-    if how == "reset":
-        outcome = engine.reset_cache()
-        if outcome.complete:
-            return "", f"reset: {outcome.message}"
-        return run_id, f"nonce, as the reset was not complete: {outcome.message}"
-    return run_id, "nonce: no earlier run sent these texts"
+def _identity(engine: OpenAIEngine, options: RunOptions) -> Identity:
+    identity = identify(engine)
+    name = engine.target.name
+    who = " ".join(filter(None, (identity.engine, identity.version)))
+    logger.info("kvswarm: %s is %s, serves %s", name, who, identity.model)
+    if options.cold_start == "salt" and not engine.takes_cache_salt:
+        raise TargetError(f"Target {name}: {identity.engine} knows no cache salt; use --cold-start nonce")
+    if engine.target.pin_slots and not engine.pins_slots:
+        raise TargetError(f"Target {name}: {identity.engine} has no slots to pin; remove pin_slots")
+    if engine.target.pin_slots and identity.slots is None:
+        raise TargetError(
+            f"Target {name} does not tell its number of slots: give it in the target file, identity.slots"
+        )
+    return identity
+
+
+def _lexicons(engines: Sequence[OpenAIEngine], scenario: Scenario) -> list[Lexicon]:
+    """One for each target, of the same words if their tokenisers share enough: then all of them get the same text."""
+    lexicons: list[Lexicon] = []
+    candidates: Sequence[str] = CANDIDATES
+    for engine in engines:
+        lexicons.append(_learn(engine, scenario, candidates))
+        candidates = lexicons[-1].words
+    return [
+        lexicon if lexicon.words == candidates else _learn(engine, scenario, candidates)
+        for engine, lexicon in zip(engines, lexicons, strict=True)
+    ]
+
+
+def _learn(engine: OpenAIEngine, scenario: Scenario, candidates: Sequence[str]) -> Lexicon:
+    return learn(engine.count_text, engine.count_chat, engine.chat_tokens, scenario, candidates)
+
+
+def _check_context(scenario: Scenario, lane: Lane) -> None:
+    longest = Workload(scenario, "").longest_request_tokens(lane.lexicon.template)
+    context = lane.identity.context_tokens
+    if context is not None and longest > context:
+        raise TargetError(
+            f"The context of {lane.identity.model} is too small: a request of scenario {scenario.name} can take "
+            f"{longest} tokens (prompt and answer), {lane.target.name} allows {context}; shorten the scenario, or "
+            "start the server with more context."
+        )
 
 
 def results_base(options: RunOptions) -> str:

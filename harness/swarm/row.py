@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.client.reply import Reply
-from harness.workload.session import Session, Turn
+from harness.workload.session import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +15,16 @@ class Labels:
 
     run_id: str
     target: str
+    """Name of the target."""
+    target_number: int
+    """Its number within the run: the same session goes to each of a run's targets."""
     engine: str
     model: str
     scenario: str
-    kind: str
+    kind: str | None
     phase: str
     worker: int
+    cache_salt: str | None
 
 
 def warmth(turn: Turn) -> str:
@@ -28,22 +32,32 @@ def warmth(turn: Turn) -> str:
     return "cold" if turn.index == 0 else "warm"
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was to be sent; None where a request belongs to no session."""
+
+    request_id: str
+    due_ns: int
+    path: list[tuple[int, int]]
+    output_tokens: int
+    user: int | None = None
+    session: int | None = None
+    turn: int | None = None
+    warmth: str | None = None
+    slot: int | None = None
+
+
 def request_row(
     labels: Labels,
-    user: int,
-    session: Session,
-    turn: Turn,
-    request_id: str,
-    due_ns: int,
-    path: list[tuple[int, int]],
+    asked: Asked,
     reply: Reply,
 ) -> dict[str, Any]:
     """All columns of `harness.record.schema.REQUESTS`; what is not known is None.
 
     In a closed loop a turn is due when the one before has ended: nothing is blocked, and all lag is the harness's own.
     """
-    lag_ms = None if reply.t_send is None or reply.clock_stepped else (reply.t_send - due_ns) / 1e6
-    ttft_due_ms = None if reply.t_first is None or reply.clock_stepped else (reply.t_first - due_ns) / 1e6
+    lag_ms = None if reply.t_send is None or reply.clock_stepped else (reply.t_send - asked.due_ns) / 1e6
+    ttft_due_ms = None if reply.t_first is None or reply.clock_stepped else (reply.t_first - asked.due_ns) / 1e6
     return {
         "run_id": labels.run_id,
         "target": labels.target,
@@ -53,13 +67,13 @@ def request_row(
         "kind": labels.kind,
         "phase": labels.phase,
         "worker": labels.worker,
-        "user": user,
-        "session": session.number,
-        "turn": turn.index,
-        "warmth": warmth(turn),
-        "request_id": request_id,
+        "user": asked.user,
+        "session": asked.session,
+        "turn": asked.turn,
+        "warmth": asked.warmth,
+        "request_id": asked.request_id,
         "parent_request": None,
-        "t_due": due_ns,
+        "t_due": asked.due_ns,
         "t_send": reply.t_send,
         "t_first": reply.t_first,
         "t_last": reply.t_last,
@@ -78,8 +92,8 @@ def request_row(
         "last_stamp_error_ms": reply.last_stamp_error_ms,
         "coalesced": reply.coalesced,
         "clock_stepped": reply.clock_stepped,
-        "planned_prompt_tokens": sum(tokens for _, tokens in path),
-        "planned_output_tokens": turn.output_tokens,
+        "planned_prompt_tokens": sum(tokens for _, tokens in asked.path),
+        "planned_output_tokens": asked.output_tokens,
         "prompt_tokens": reply.prompt_tokens,
         "prompt_tokens_source": reply.prompt_tokens_source,
         "output_tokens": reply.output_tokens,
@@ -90,13 +104,13 @@ def request_row(
         "queue_ms": reply.queue_ms,
         "prefill_ms": reply.prefill_ms,
         "decode_ms": reply.decode_ms,
-        "path": [identity for identity, _ in path],
-        "path_tokens": [tokens for _, tokens in path],
+        "path": [identity for identity, _ in asked.path],
+        "path_tokens": [tokens for _, tokens in asked.path],
         "fault": None,
         "tenant": None,
-        "cache_salt": None,
+        "cache_salt": labels.cache_salt,
         "replica": None,
-        "slot": None,
+        "slot": asked.slot,
         "status": reply.status,
         "error": reply.error,
         "http_status": reply.http_status,

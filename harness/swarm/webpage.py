@@ -16,8 +16,11 @@ from harness.swarm.live import COLUMNS
 TAB = "kvswarm"
 
 
-def attach(web_ui: Any, make_ready: Callable[[Namespace], None]) -> None:
-    """Run `make_ready` on the form's values before Locust's own handler of the Start button does anything."""
+def attach(web_ui: Any, make_ready: Callable[[Namespace], None], call_off: Callable[[], None]) -> None:
+    """Run `make_ready` on the form's values before Locust's own handler of the Start button does anything.
+
+    `call_off` is called before that of the Stop button.
+    """
     environment = web_ui.environment
 
     def before_start() -> Response | None:
@@ -35,6 +38,8 @@ def attach(web_ui: Any, make_ready: Callable[[Namespace], None]) -> None:
     def intercept() -> Any:
         if request.method == "POST" and request.endpoint == "locust.swarm":
             return guarded()
+        if request.endpoint == "locust.stop":
+            return web_ui.auth_required_if_enabled(call_off)()
         return None
 
     web_ui.app.before_request(intercept)

@@ -22,15 +22,50 @@ from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
 from harness.swarm.live import LiveFigures
 from harness.swarm.outbox import Outbox
-from harness.swarm.plan import FLUSH_EVERY_S, Drained, Plan
-from harness.swarm.player import Player
+from harness.swarm.plan import FLUSH_EVERY_S, Drained, LanePlan, Plan
+from harness.swarm.player import Gate, Player
 from harness.swarm.row import Labels
 from harness.workload.lexicon import Lexicon
 from harness.workload.scenario import Scenario
+from harness.workload.session import Session
 from harness.workload.text import Renderer
 from harness.workload.workload import Workload
 
 logger = logging.getLogger(__name__)
+
+
+class _Lane:
+    """This worker's part of the load on one target."""
+
+    def __init__(self, plan: Plan, lane: LanePlan, scenario: Scenario) -> None:
+        self._target = Target.model_validate(lane.target)
+        self._engine = bind(lane.engine, self._target, lane.model)
+        self._workload = Workload(scenario, lane.nonce)
+        self._live_replies = scenario.replies == "live"
+        self._renderer = Renderer(Lexicon.from_json(lane.lexicon), scenario)
+        self._labels = Labels(
+            run_id=plan.run_id,
+            target=self._target.name,
+            target_number=lane.number,
+            engine=lane.engine,
+            model=lane.model,
+            scenario=scenario.name,
+            kind=scenario.kind,
+            phase="measure",
+            worker=plan.worker,
+            cache_salt=lane.cache_salt,
+        )
+        self._sessions = itertools.count(plan.worker, plan.workers)
+        self._first_user, self._users_apart = plan.worker, plan.workers
+        self._slots = lane.slots
+
+    def player(self, user: int, gate: Gate, record: Callable[[dict[str, Any], Reply], None]) -> Player:
+        client = TimedClient(self._target, self._engine.read_event)
+        slot = None if self._slots is None else (self._first_user + user * self._users_apart) % self._slots
+        return Player(self._labels, user, client, self._engine, self._renderer, self._live_replies, gate, record, slot)
+
+    def next_session(self) -> Session:
+        return self._workload.session(next(self._sessions))
 
 
 class RequestFailed(Exception):
@@ -51,25 +86,9 @@ class WorkerRun:
         self.live = LiveFigures()
         self._fire_request = fire_request
         scenario = Scenario.from_json(plan.scenario)
-        lexicon = Lexicon.from_json(plan.lexicon)
-        self._target = Target.model_validate(plan.target)
-        self._engine = bind(plan.engine, self._target, plan.model)
-        self._workload = Workload(scenario, plan.nonce)
-        self._live_replies = scenario.replies == "live"
-        self._renderer = Renderer(lexicon, scenario)
-        self._labels = Labels(
-            run_id=plan.run_id,
-            target=self._target.url,
-            engine=plan.engine,
-            model=plan.model,
-            scenario=scenario.name,
-            kind=scenario.kind,
-            phase="measure",
-            worker=plan.worker,
-        )
-        self._sessions = itertools.count(plan.worker, plan.workers)
+        self._lanes = [_Lane(plan, lane, scenario) for lane in plan.lanes]
         self._users = itertools.count()
-        self._players: set[Player] = set()
+        self._players: dict[Player, _Lane] = {}
         self._in_flight = 0
         self._draining = Event()
         self._drained = Event()
@@ -80,7 +99,7 @@ class WorkerRun:
         self._outbox = None if is_there(plan.folder, plan.run_id) else Outbox(plan.run_id)
         self._writer = PartWriter(
             self._outbox or plan.folder,
-            f"requests/part-{plan.worker:04d}",
+            f"requests/part-{plan.leg}-{plan.worker:04d}",
             REQUESTS,
             in_thread=gevent.get_hub().threadpool.apply,
         )
@@ -93,29 +112,23 @@ class WorkerRun:
 
     def new_player(self) -> Player:
         """A player with a connection of its own, for one user."""
-        player = Player(
-            self._labels,
-            next(self._users),
-            TimedClient(self._target, self._engine.read_event),
-            self._engine,
-            self._renderer,
-            self._live_replies,
-            gate=self,
-            record=self._record,
-        )
-        self._players.add(player)
+        user = next(self._users)
+        # Dealt out so that over all workers each target (and each slot) gets as many users as any other, or one more.
+        lane = self._lanes[(user + self.plan.worker) % len(self._lanes)]
+        player = lane.player(user, gate=self, record=self._record)
+        self._players[player] = lane
         return player
 
     def retire(self, player: Player) -> None:
         """The user of `player` has stopped."""
         player.client.close()
-        self._players.discard(player)
+        self._players.pop(player, None)
 
     def play_one(self, player: Player) -> None:
-        """Play the next session of this worker."""
+        """Play the next session of this worker on the player's target."""
         self._in_flight += 1
         try:
-            player.play(self._workload.session(next(self._sessions)))
+            player.play(self._players[player].next_session())
         finally:
             self._in_flight -= 1
 
@@ -177,6 +190,7 @@ class WorkerRun:
         self._drained.wait()
         return Drained(
             run_id=self.plan.run_id,
+            leg=self.plan.leg,
             worker=self.plan.worker,
             reason=self._reason,
             parts=[list(part) for part in self._writer.parts],

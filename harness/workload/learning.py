@@ -31,9 +31,11 @@ def learn(
     count_chat: Callable[[ChatMessages], int],
     chat_tokens: Callable[[ChatMessages], Sequence[int] | None],
     scenario: Scenario,
+    candidates: Sequence[str] = CANDIDATES,
 ) -> Lexicon:
     """Ask a target, through an engine adapter's three functions, all that the prompts of `scenario` need.
 
+    Words are looked for among `candidates`, in their order.
     Where the target counts the tokens of a text this takes at most 100 calls, and some 3 for each different document;
     where it does not (`count_text` gives None), at most 40 chats are counted, and documents are made of words.
     Raises TargetError if too few words are one token.
@@ -42,14 +44,15 @@ def learn(
     opener_tokens = count_text(OPENER)
     if opener_tokens is None:
         search = WordSearch(lambda text: count_chat(_user_chat(OPENER + text)), MOST_CALLS_BY_CHAT)
-        words = search.run(CANDIDATES, MOST_WORDS_BY_CHAT)
+        words = search.run(candidates, MOST_WORDS_BY_CHAT)
     else:
         search = WordSearch(lambda text: _counted(count_text, OPENER + text), MOST_CALLS)
-        words = search.run(CANDIDATES, MOST_WORDS)
+        words = search.run(candidates, MOST_WORDS)
     if len(words) < FEWEST_WORDS:
         raise TargetError(
-            f"Only {len(words)} of {search.tried} common English words are one token each for this target; at least "
-            f"{FEWEST_WORDS} are needed to send prompts of known length: use a model whose tokeniser knows English."
+            f"Only {len(words)} of {search.tried} common English words are one token each for this target (and for "
+            f"those named before it); at least {FEWEST_WORDS} are needed to send prompts of known length: use models "
+            "whose tokenisers know English."
         )
     if opener_tokens is None:
         opener_tokens = _opener_tokens(words[0], count_chat)

@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 
 from harness.analysis import Run, load
-from harness.record.manifest import HitCounters, Manifest
+from harness.record.manifest import Manifest
 from harness.record.run_directory import create
 from harness.record.schema import REQUESTS, SERVER_METRICS
 from harness.record.writer import PartWriter
-from tests.analysis.rows import Row
-
-COUNTERS = HitCounters(cached=("hits_total",), prompt=("queries_total",), prompt_includes_cached=True)
+from tests.analysis.rows import Row, target
 
 
 @pytest.fixture
@@ -39,12 +37,8 @@ def make_run(tmp_path: Path) -> Callable[..., Run]:
             options={},
             scenario_name="demo",
             scenario={},
-            target={},
-            identity={},
-            hit_counters=COUNTERS,
-            lexicon={},
+            targets=[target()],
             versions={},
-            cold_start="nonce",
         )
         for row in requests:
             tables["requests"].add(row)

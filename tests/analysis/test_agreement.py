@@ -61,9 +61,23 @@ def test_since_before_all_requests_sent_after_that_scrape_count(make_run: MakeRu
     assert compare(make_run, rows, 10, 100, since="before").sentence() == "exactly equal"
 
 
-def test_without_counters_or_reports_nothing_can_be_compared(make_run: MakeRun) -> None:
-    nothing = "cannot be compared: the counters or the requests do not tell"
+def test_without_counters_or_reports_it_says_why_nothing_can_be_compared(make_run: MakeRun) -> None:
+    reported = make_run([request(cached_tokens=1, prompt_tokens=2)]).requests
+    no_counters = CounterRate(None, None, None, None, None, "no metrics were scraped")
 
-    assert compare(make_run, [request(cached_tokens=1, prompt_tokens=2)], None, None).sentence() == nothing
-    assert compare(make_run, [request()], 1, 2).sentence() == nothing
-    assert compare(make_run, [], 0, 0).sentence() == nothing
+    assert agreement(reported, no_counters).sentence() == "cannot be compared: no metrics were scraped"
+    assert compare(make_run, [request()], 1, 2).sentence() == "cannot be compared: no request reports its tokens"
+    assert compare(make_run, [], 0, 0).sentence() == "cannot be compared: no request reports its tokens"
+
+
+def test_tokens_from_an_external_cache_are_named_where_the_two_differ(make_run: MakeRun) -> None:
+    requests = make_run([request(cached_tokens=1_500, prompt_tokens=2_000)]).requests
+    apart = agreement(requests, CounterRate(0.0, 300, 2_000, "warmup_end", 50, None), external_cached_tokens=1_200)
+    equal = agreement(requests, CounterRate(0.0, 1_500, 2_000, "warmup_end", 50, None), external_cached_tokens=1_200)
+
+    assert apart.cached.difference == -1_200
+    assert apart.sentence() == (
+        "cached: counters 1,200 tokens fewer; prompt: equal; "
+        "1,200 cached tokens from an external cache are counted apart"
+    )
+    assert equal.sentence() == "exactly equal"

@@ -6,17 +6,18 @@ import pytest
 
 from harness.analysis import Run
 from harness.analysis.counters import CounterRate, of_counters
-from harness.record.manifest import HitCounters
-from tests.analysis.rows import Row, sample, scrape
+from harness.analysis.pages import replicas
+from harness.record.manifest import TargetRecord
+from tests.analysis.rows import CACHED, PROMPT, Row, sample, scrape, target
 
 MakeRun = Callable[..., Run]
 
 
 @pytest.fixture
 def rate(make_run: MakeRun) -> Callable[..., CounterRate]:
-    def calculate(*scrapes: list[Row], counters: HitCounters | None = None) -> CounterRate:
-        run = make_run([], [row for rows in scrapes for row in rows])
-        return of_counters(run.server_metrics, counters or run.manifest.hit_counters)
+    def calculate(*scrapes: list[Row], of: TargetRecord | None = None) -> CounterRate:
+        run = make_run([], [row for rows in scrapes for row in rows], targets=[of or target()]).only_target()
+        return of_counters(replicas(run.server_metrics, run.target), run.target)
 
     return calculate
 
@@ -33,7 +34,7 @@ def test_it_is_what_the_counters_grew_by_since_the_warm_up(rate: Rate) -> None:
     )
 
     assert (counted.cached_tokens, counted.prompt_tokens, counted.rate) == (50, 300, 50 / 300)
-    assert (counted.since, counted.since_ns, counted.reason) == ("warmup_end", 2, None)
+    assert (counted.since, counted.since_ns, counted.reason, counted.stretches) == ("warmup_end", 2, None, ())
 
 
 def test_without_a_scrape_after_the_warm_up_it_is_since_before(rate: Rate) -> None:
@@ -72,41 +73,90 @@ def test_labels_and_replicas_are_summed_each_from_its_own_start(rate: Rate) -> N
     ]
     counted = rate(*scrapes)
 
-    assert (counted.cached_tokens, counted.prompt_tokens) == (20 + 4 + 1, 50 + 50)
+    assert (counted.cached_tokens, counted.prompt_tokens, counted.since_ns) == (20 + 4 + 1, 50 + 50, 10)
 
 
-def test_a_series_that_appears_during_the_run_counts_from_zero(rate: Rate) -> None:
+def test_only_series_with_the_labels_of_the_metric_count(rate: Rate) -> None:
+    cached = CACHED.model_copy(update={"labels": {"source": "device"}})
+    scrapes = [
+        [
+            *scrape(time_ns, moment, {"queries_total": queries}),
+            sample("hits_total", device, time_ns, moment, labels={"source": "device", "rank": "0"}),
+            sample("hits_total", 1_000 * device, time_ns, moment, labels={"source": "host", "rank": "0"}),
+        ]
+        for time_ns, moment, queries, device in ((1, "warmup_end", 100, 10), (2, "after", 200, 40))
+    ]
+
+    assert rate(*scrapes, of=target(metrics=[cached, PROMPT])).cached_tokens == 30
+
+
+def test_a_label_set_that_appears_during_the_run_counts_from_zero(rate: Rate) -> None:
     counted = rate(
-        scrape(1, "warmup_end", {"queries_total": 100}),
-        scrape(2, "after", {"queries_total": 200, "hits_total": 30}),
+        scrape(1, "warmup_end", {"queries_total": 100, "hits_total": 5}),
+        [
+            *scrape(2, "after", {"queries_total": 200, "hits_total": 6}),
+            sample("hits_total", 30, 2, "after", labels={"source": "host"}),
+        ],
     )
 
+    assert (counted.cached_tokens, counted.prompt_tokens) == (1 + 30, 100)
+
+
+FROM_THE_FIRST_HIT = target(metrics=[CACHED.model_copy(update={"absent_is_zero": True}), PROMPT])
+
+
+def test_a_counter_made_at_its_first_event_is_zero_before_it(rate: Rate) -> None:
+    without = scrape(1, "warmup_end", {"queries_total": 100})
+    counted = rate(without, scrape(2, "after", {"queries_total": 200, "hits_total": 30}), of=FROM_THE_FIRST_HIT)
+    never = rate(without, scrape(2, "after", {"queries_total": 200}), of=FROM_THE_FIRST_HIT)
+
     assert (counted.cached_tokens, counted.prompt_tokens) == (30, 100)
+    assert (never.cached_tokens, never.prompt_tokens, never.rate) == (0, 100, 0.0)
+
+
+def test_a_counter_that_always_is_there_is_unknown_where_it_is_not(rate: Rate) -> None:
+    without = scrape(1, "warmup_end", {"queries_total": 100})
+    counted = rate(without, scrape(2, "after", {"queries_total": 200, "hits_total": 30}))
+
+    assert counted.rate is None
+    assert counted.reason == "the first page of t has no counter hits_total (cached tokens)"
+
+
+def test_a_page_with_nothing_of_the_engine_is_never_zero(rate: Rate) -> None:
+    foreign = scrape(1, "warmup_end", {"process_cpu_seconds_total": 1})
+    counted = rate(foreign, scrape(2, "after", {"queries_total": 200, "hits_total": 30}), of=FROM_THE_FIRST_HIT)
+
+    assert counted.reason == "the first page of t shows none of the engine's metrics"
 
 
 def test_computed_tokens_alone_are_not_the_denominator(rate: Rate) -> None:
-    counters = HitCounters(cached=("hits_total",), prompt=("queries_total",), prompt_includes_cached=False)
+    computed = PROMPT.model_copy(update={"meaning": "computed_prompt_tokens"})
     counted = rate(
         scrape(1, "warmup_end", {"hits_total": 0, "queries_total": 0}),
         scrape(2, "after", {"hits_total": 30, "queries_total": 70}),
-        counters=counters,
+        of=target(metrics=[CACHED, computed]),
     )
 
     assert (counted.prompt_tokens, counted.rate) == (100, 0.3)
 
 
-def test_the_first_name_that_the_page_has_is_used(rate: Rate) -> None:
-    counters = HitCounters(
-        cached=("new_hits", "hits_total"), prompt=("queries_total", "old"), prompt_includes_cached=True
-    )
-    pages = {"hits_total": 1.0, "queries_total": 2.0, "old": 3.0}
+def test_the_first_name_that_the_last_page_has_is_used_on_both_ends(rate: Rate) -> None:
+    cached = CACHED.model_copy(update={"names": ("new_hits", "hits_total")})
+    prompt = PROMPT.model_copy(update={"names": ("queries_total", "old")})
+    of = target(metrics=[cached, prompt])
     counted = rate(
-        scrape(1, "warmup_end", pages),
+        scrape(1, "warmup_end", {"hits_total": 1, "queries_total": 2, "old": 3}),
         scrape(2, "after", {"hits_total": 4, "queries_total": 8, "old": 1000}),
-        counters=counters,
+        of=of,
+    )
+    renamed = rate(
+        scrape(1, "warmup_end", {"hits_total": 1, "queries_total": 2}),
+        scrape(2, "after", {"new_hits": 4, "queries_total": 8}),
+        of=of,
     )
 
     assert (counted.cached_tokens, counted.prompt_tokens) == (3, 6)
+    assert renamed.reason == "the first page of t has no counter new_hits (cached tokens)"
 
 
 def failed(t_ns: int, moment: str) -> list[Row]:
@@ -121,35 +171,24 @@ GOOD_END = scrape(9, "after", {"hits_total": 20, "queries_total": 200})
     ("scrapes", "reason"),
     [
         ([], "no metrics were scraped"),
-        ([GOOD_START], "http://t/v1 was not scraped at after"),
-        ([GOOD_END], "http://t/v1 was not scraped at before"),
-        ([failed(1, "warmup_end"), GOOD_END], "scrape of http://t/v1 at warmup_end failed: connection refused"),
-        ([GOOD_START, failed(9, "after")], "scrape of http://t/v1 at after failed: connection refused"),
+        ([GOOD_START], "t was not scraped at after"),
+        ([GOOD_END], "t was not scraped at before"),
+        ([failed(1, "warmup_end"), GOOD_END], "the scrape of t at warmup_end failed: connection refused"),
+        ([GOOD_START, failed(9, "after")], "the scrape of t at after failed: connection refused"),
         ([GOOD_START, scrape(9, "after", {"queries_total": 200})], "has no counter hits_total"),
         (
-            [
-                GOOD_START,
-                scrape(5, "periodic", {"hits_total": 3, "queries_total": 150}),
-                GOOD_END,
-            ],
-            "hits_total of http://t/v1 fell during the run",
+            [GOOD_START, scrape(5, "periodic", {"hits_total": 3, "queries_total": 150}), GOOD_END],
+            "hits_total of t fell",
         ),
         (
-            [
-                GOOD_START,
-                [*scrape(9, "after", {"queries_total": 200}), sample("hits_total", 20, 9, "after", reset=True)],
-            ],
-            "hits_total of http://t/v1 was reset",
-        ),
-        (
-            [
-                [*GOOD_START, sample("hits_total", 5, 1, "warmup_end", labels={"source": "host"})],
-                GOOD_END,
-            ],
+            [[*GOOD_START, sample("hits_total", 5, 1, "warmup_end", labels={"source": "host"})], GOOD_END],
             "a series of hits_total vanished",
         ),
         ([GOOD_START, scrape(9, "after", {"hits_total": 20, "queries_total": float("nan")})], "not a number"),
-        ([GOOD_START, scrape(9, "after", {"hits_total": 10, "queries_total": 100})], "did not move"),
+        (
+            [GOOD_START, scrape(9, "after", {"hits_total": 10, "queries_total": 100})],
+            "the counters did not move (prompt tokens)",
+        ),
     ],
 )
 def test_what_the_counters_cannot_tell_is_unknown_with_its_reason(
@@ -170,18 +209,45 @@ def test_one_replica_that_cannot_be_read_makes_the_sum_unknown(rate: Rate) -> No
     counted = rate(*of_a, *of_b)
 
     assert counted.rate is None
-    assert counted.reason == "the scrape of http://t/v1 replica b at after failed: timed out"
-
-
-def test_a_restart_before_the_measured_phase_does_no_harm(rate: Rate) -> None:
-    start = [row | {"reset": True} if row["name"] != "up" else row for row in GOOD_START]
-
-    assert rate(start, GOOD_END).cached_tokens == 10
+    assert counted.reason == "the scrape of t replica b at after failed: timed out"
 
 
 def test_a_failed_scrape_in_between_does_no_harm(rate: Rate) -> None:
     assert rate(GOOD_START, failed(5, "periodic"), GOOD_END).rate == 0.1
 
 
-def test_an_engine_without_counters_says_so(make_run: MakeRun) -> None:
-    assert of_counters(make_run([]).server_metrics, None).reason == "the engine has no such counters"
+HOW = {"metrics": "start it with --metrics"}
+
+
+def test_without_metrics_the_reason_says_how_to_have_them(rate: Rate) -> None:
+    no_page = rate(failed(1, "warmup_end"), failed(9, "after"), of=target(advice=HOW))
+    foreign = [scrape(t_ns, moment, {"python_info": 1}) for t_ns, moment in ((1, "warmup_end"), (9, "after"))]
+    nothing = "no scrape brought any of the engine's metrics"
+
+    assert no_page.reason == f"{nothing}: connection refused; start it with --metrics"
+    assert rate(*foreign, of=target(advice=HOW)).reason == f"{nothing}; start it with --metrics"
+    assert rate(*foreign).reason == nothing
+
+
+def test_a_scrape_that_fails_once_is_no_reason_to_start_the_server_anew(rate: Rate) -> None:
+    counted = rate(GOOD_START, failed(9, "after"), of=target(advice=HOW))
+
+    assert counted.reason == "the scrape of t at after failed: connection refused"
+
+
+def test_a_target_that_names_no_page_says_so(rate: Rate) -> None:
+    of = target(target={"url": "http://t/v1", "metrics_urls": [], "prometheus": None}, advice=HOW)
+
+    assert rate(of=of).reason == "the target names no metrics page"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "reason"),
+    [
+        ([], "kvswarm knows no metrics of e"),
+        ([PROMPT], "the engine does not count cached tokens"),
+        ([CACHED], "the engine does not count prompt tokens"),
+    ],
+)
+def test_an_engine_without_such_counters_says_so(rate: Rate, metrics: list[object], reason: str) -> None:
+    assert rate(GOOD_START, GOOD_END, of=target(metrics=metrics)).reason == reason

@@ -31,6 +31,7 @@ def test_what_was_not_reported_is_left_out_on_both_sides() -> None:
 
     assert hits.rate == 0.5
     assert (hits.reporting, hits.requests, hits.ok_reporting, hits.ok) == (1, 4, 1, 3)
+    assert (hits.cached_unknown, hits.ok_cached_unknown) == (2, 1)
 
 
 def test_none_cached_is_zero_and_not_reported_is_not() -> None:

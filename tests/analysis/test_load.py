@@ -3,10 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pandas as pd
+import pytest
 
 from harness.analysis import Run, load
+from harness.record.manifest import Phase
 from harness.record.reader import open_run
-from tests.analysis.rows import request, sample
+from tests.analysis.rows import request, sample, target
 
 MakeRun = Callable[..., Run]
 
@@ -50,3 +52,37 @@ def test_a_run_that_was_opened_already_can_be_loaded(make_run: MakeRun, tmp_path
     recorded = open_run(f"{tmp_path}/{made.manifest.run_id}")
 
     assert len(load(recorded).requests) == 1
+
+
+def test_each_target_has_its_own_rows_samples_and_phases(make_run: MakeRun) -> None:
+    run = make_run(
+        [request(target="b", request_id="1"), request(request_id="2"), request(request_id="3", phase="warmup")],
+        [sample("x", 1.0, 1, "before"), sample("x", 2.0, 1, "before", target="b")],
+        targets=[target(), target("b")],
+        phases=[
+            Phase(phase="warmup", targets=("t",), start_ns=1, end_ns=2),
+            Phase(phase="measure", targets=("t", "b"), start_ns=3, end_ns=4),
+        ],
+    )
+    first, second = run.by_target()
+
+    assert (first.target.name, second.target.name) == ("t", "b")
+    assert (first.requests["request_id"].tolist(), second.requests["request_id"].tolist()) == (["2", "3"], ["1"])
+    assert first.measured["request_id"].tolist() == ["2"]
+    assert (first.server_metrics["value"].tolist(), second.server_metrics["value"].tolist()) == ([1.0], [2.0])
+    assert [[phase.phase for phase in one.phases] for one in (first, second)] == [["warmup", "measure"], ["measure"]]
+
+
+def test_the_only_target_is_given_where_there_is_only_one(make_run: MakeRun) -> None:
+    assert make_run([request()]).only_target().target.name == "t"
+    with pytest.raises(ValueError, match="too many values"):
+        make_run([], targets=[target(), target("b")]).only_target()
+
+
+def test_rows_of_a_target_that_run_json_does_not_list_are_told(make_run: MakeRun) -> None:
+    run = make_run([request(target="x"), request(target="x"), request()], [sample("x", 1.0, 1, "before", target="y")])
+
+    assert run.problems == (
+        "2 rows of requests are of a target 'x' that run.json does not list; no table shows them.",
+        "1 rows of server_metrics are of a target 'y' that run.json does not list; no table shows them.",
+    )

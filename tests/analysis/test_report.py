@@ -9,7 +9,7 @@ from rich.console import Console
 
 from harness.analysis import Run
 from harness.analysis.report import as_json, render
-from tests.analysis.rows import Row, request, scrape
+from tests.analysis.rows import Row, request, scrape, target
 
 MakeRun = Callable[..., Run]
 
@@ -48,14 +48,14 @@ def printed(runs: list[Run], width: int = 80) -> str:
 
 def cells(text: str, start: str) -> list[list[str]]:
     """The cells of all table rows whose first cells are `start`."""
-    split = [line.split() for line in text.splitlines()]
+    split = [line.split() for line in text.splitlines() if not line.startswith("cold start")]
     return [line[len(start.split()) :] for line in split if line[: len(start.split())] == start.split()]
 
 
 def test_one_run_shows_latency_hit_rate_and_how_far_to_trust_them(make_run: MakeRun) -> None:
     text = printed([make_run(rows(cached=2_400), pages(240_000))], width=100)
 
-    assert "scenario demo; e at http://t/v1, model m" in " ".join(text.split())
+    assert "run run-1 (complete): scenario demo; e at http://t/v1, model m" in " ".join(text.split())
     latency, hits = cells(text, "warm")[:2]
     #                   n     failed  TTFT p50, p90, p99     due    TPOT    E2E p50, p90
     assert latency == ["100", "0", "21.0", "21.0", "21.0", "101", "8.00", "900", "900"]
@@ -93,7 +93,7 @@ def test_several_runs_stand_side_by_side(make_run: MakeRun) -> None:
 
 def test_unknown_is_a_dash_with_its_reason_and_never_zero(make_run: MakeRun) -> None:
     unreported = [row | {"tpot_ms": None} for row in rows(cached=None)]
-    text = printed([make_run(unreported, hit_counters=None)])
+    text = printed([make_run(unreported, targets=[target(metrics=[])])])
 
     latency, hits = cells(text, "all")
     assert latency[6] == "-"
@@ -102,7 +102,7 @@ def test_unknown_is_a_dash_with_its_reason_and_never_zero(make_run: MakeRun) -> 
     words = " ".join(text.split())
     assert "- as hit rate: no request of the row reports both cached and prompt tokens; that is not 0." in words
     assert "- as TPOT: no answer has two or more output tokens with a known count." in words
-    assert "hit rate, counters - (the engine has no such counters)" in words
+    assert "hit rate, counters - (kvswarm knows no metrics of e)" in words
     assert "hit rate, per request - (none of 200 requests reports both cached and prompt tokens)" in words
 
 
@@ -138,10 +138,12 @@ def test_problems_and_notes_are_told_as_they_are_written(make_run: MakeRun) -> N
     assert "Note: all well" in printed([run])
     assert "Problem: worker 1 [of 2] was lost" in printed([run])
     assert "(incomplete)" in printed([run])
+    assert "Note of run-1: all well" in printed([run, run])
+    assert "Problem of run-1: worker 1 [of 2] was lost" in printed([run, run])
 
 
 def test_a_run_without_measured_requests_prints(make_run: MakeRun) -> None:
-    assert "no measured requests" in printed([make_run([])])
+    assert "no measured requests" in " ".join(printed([make_run([])]).split())
 
 
 def test_even_large_numbers_fit_into_80_columns(make_run: MakeRun) -> None:
@@ -159,6 +161,7 @@ def test_even_large_numbers_fit_into_80_columns(make_run: MakeRun) -> None:
 
 PERCENTILES = {"n", "p50", "p90", "p99", "p99_is_rough"}
 HIT_RATE = {"rate", "cached_tokens", "prompt_tokens", "requests", "reporting", "ok", "ok_reporting"} | {
+    "ok_cached_unknown",
     "cached_unknown",
     "cached_none",
     "cached_some",
@@ -167,11 +170,13 @@ COMPARISON = {"counters", "requests", "unknown_requests", "difference"}
 
 
 def test_the_keys_of_the_json_are_stable(make_run: MakeRun) -> None:
-    (run,) = json.loads(as_json([make_run([*rows(cached=1), request(status="timeout")], pages(1))]))["runs"]
+    (whole,) = json.loads(as_json([make_run([*rows(cached=1), request(status="timeout")], pages(1))]))["runs"]
 
+    assert set(whole) == {"run_id", "state", "scenario", "together", "targets", "problems", "notes"}
+    (run,) = whole["targets"]
     assert set(run) == {
-        "run_id", "state", "engine", "model", "target", "scenario", "groups", "warm_to_cold", "hit_rate", "counters",
-        "agreement", "planned_lengths", "stamps", "chunks_counted", "problems", "notes",
+        "target", "url", "identity", "cold_start", "check", "groups", "warm_to_cold", "hit_rate", "counters", "server",
+        "agreement", "planned_lengths", "stamps", "chunks_counted", "advice",
     }  # fmt: skip
     first = run["groups"][0]
     assert set(first) == {
@@ -181,8 +186,13 @@ def test_the_keys_of_the_json_are_stable(make_run: MakeRun) -> None:
     assert set(first["times"]["ttft"]) == PERCENTILES
     assert set(first["hit_rate"]) == set(run["hit_rate"]) == HIT_RATE
     assert set(run["warm_to_cold"][0]) == {"kind", "scenario", "ratio", "warm_ttft_ms", "cold_ttft_ms"}
-    assert set(run["counters"]) == {"rate", "cached_tokens", "prompt_tokens", "since", "since_ns", "reason"}
-    assert set(run["agreement"]) == {"requests", "cached", "prompt"}
+    counters = {"rate", "cached_tokens", "prompt_tokens", "since", "since_ns", "reason", "stretches"}
+    assert set(run["counters"]) == counters
+    assert set(run["server"]) == {
+        "generated_tokens", "running_requests", "waiting_requests", "kv_usage", "preemptions", "evicted_tokens",
+        "external_cached_tokens",
+    }  # fmt: skip
+    assert set(run["agreement"]) == {"requests", "cached", "prompt", "external_cached_tokens", "reason"}
     assert set(run["agreement"]["cached"]) == set(run["agreement"]["prompt"]) == COMPARISON
     assert set(run["planned_lengths"]) == {"compared", "exact", "largest_difference_tokens"}
     assert set(run["stamps"]) == {"by_clock", "error_ms", "coalesced_share", "clock_steps", "late_ms"}
@@ -193,7 +203,7 @@ def test_the_json_has_null_for_unknown_and_a_text_for_infinity(make_run: MakeRun
         raise AssertionError(f"{name} is no JSON")
 
     text = as_json([make_run([request(), request(status="timeout")])])
-    (run,) = json.loads(text, parse_constant=no_constant)["runs"]
+    (run,) = json.loads(text, parse_constant=no_constant)["runs"][0]["targets"]
     cold = run["groups"][0]
 
     assert cold["times"]["ttft"]["p50"] is None

@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from harness.collector.sampler import Collector, Row
+from harness.collector import Row
+from harness.collector.pages import PageCollector
 from harness.engines.target import Target
 from tests.engines.scripted_server import Serve
 
@@ -21,9 +22,14 @@ def one_after_another(pages: list[Any]) -> Callable[[object], Any]:
     return lambda _: next(endless)
 
 
-def collect(serve: Serve, answer: Any, every_s: float = 1.0) -> tuple[Collector, list[Row]]:
+def collect(serve: Serve, answer: Any, every_s: float = 1.0) -> tuple[PageCollector, list[Row]]:
+    """Of a target with one page."""
+    return collect_all([serve({"GET /metrics": answer}) + "/metrics"], every_s)
+
+
+def collect_all(urls: list[str], every_s: float = 1.0) -> tuple[PageCollector, list[Row]]:
     rows: list[Row] = []
-    return Collector(Target(url=serve({"GET /metrics": answer})), rows.extend, every_s), rows
+    return PageCollector(Target(url="http://engine", metrics_urls=tuple(urls)), rows.extend, every_s), rows
 
 
 def idle(metrics: Mapping[str, float]) -> bool:
@@ -37,3 +43,7 @@ def moments(rows: list[Row]) -> list[str]:
 
 def values(rows: list[Row], name: str) -> list[float]:
     return [row["value"] for row in rows if row["name"] == name]
+
+
+def resets(rows: list[Row], name: str) -> list[bool | None]:
+    return [row["reset"] for row in rows if row["name"] == name]

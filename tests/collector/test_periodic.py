@@ -8,7 +8,8 @@ from pathlib import Path
 import gevent
 import pytest
 
-from harness.collector.sampler import Collector, Row, next_tick
+from harness.collector import Row
+from harness.collector.pages import PageCollector, next_tick
 from harness.engines.target import Target
 from tests.collector.scripted_pages import collect, moments, page_of
 from tests.engines.scripted_server import Serve
@@ -31,7 +32,7 @@ def test_rows_that_cannot_be_kept_are_an_error_at_the_end(serve: Serve) -> None:
     def full(_: list[Row]) -> None:
         raise OSError("disk full")
 
-    collector = Collector(Target(url=serve({"GET /metrics": page_of(0, 1)})), full, every_s=0.01)
+    collector = PageCollector(Target(url=serve({"GET /metrics": page_of(0, 1)})), full, every_s=0.01)
     collector.start()
     gevent.sleep(0.1)
     with pytest.raises(OSError, match="disk full"):
@@ -49,11 +50,11 @@ def test_ticks_stand_on_a_fixed_schedule(tick: int, elapsed_s: float, upcoming: 
 IN_A_PATCHED_PROCESS = """
 from gevent import monkey; monkey.patch_all()
 import sys, gevent
-from harness.collector.sampler import Collector
+from harness.collector import open_collector
 from harness.engines.target import Target
 
 moments, turns = [], 0
-collector = Collector(Target(url=sys.argv[1]), lambda rows: moments.append(rows[0]["moment"]), every_s=0.1)
+collector = open_collector(Target(url=sys.argv[1]), lambda rows: moments.append(rows[0]["moment"]), every_s=0.1)
 
 def count():
     global turns
@@ -91,3 +92,39 @@ def test_a_slow_page_is_never_read_twice_at_once_and_holds_nobody_up(serve: Serv
     assert periodic >= 1
     assert missed >= 2
     assert turns >= 20
+
+
+TWO_PAGES = """
+from gevent import monkey; monkey.patch_all()
+import sys, gevent
+from harness.collector import open_collector
+from harness.engines.target import Target
+
+scrapes = []
+target = Target(url="http://engine", metrics_urls=tuple(sys.argv[1:]))
+collector = open_collector(target, lambda rows: scrapes.append((rows[0]["replica"], rows[0]["moment"])), every_s=0.1)
+collector.start()
+border = gevent.spawn(collector.scrape_now, "before")
+gevent.sleep(0.6)
+quick, slow = (url[7:-8] for url in sys.argv[1:])
+print(scrapes.count((quick, "periodic")), scrapes.count((quick, "before")), sum(name == slow for name, _ in scrapes))
+border.get()
+collector.stop()
+print(scrapes.count((slow, "before")))
+"""
+
+
+def test_a_slow_page_does_not_hold_up_another(serve: Serve) -> None:
+    def slow(_: object) -> str:
+        time.sleep(1.0)
+        return page_of(0, 1)
+
+    pages = [serve({"GET /metrics": answer}) + "/metrics" for answer in (page_of(0, 1), slow)]
+    command = [sys.executable, "-c", TWO_PAGES, *pages]
+    folder = Path(__file__).parents[2]
+    output = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, cwd=folder).stdout
+    quick_periodic, quick_before, of_slow, slow_before = map(int, output.split())
+    assert quick_periodic >= 3
+    assert quick_before == 1
+    assert of_slow == 0
+    assert slow_before == 1

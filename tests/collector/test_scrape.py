@@ -35,7 +35,7 @@ def test_a_scrape_holds_the_samples_and_its_times(serve: Serve) -> None:
 
 NO_METRICS = (
     ": there are no server metrics; start llama-server with --metrics, SGLang with --enable-metrics, "
-    "or give metrics_url in a target file"
+    "or give metrics_urls in a target file"
 )
 
 

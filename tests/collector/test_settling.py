@@ -33,5 +33,7 @@ def test_counters_of_time_and_of_scrapes_do_not_keep_it_from_settling(serve: Ser
 def test_an_engine_that_stays_busy_ends_the_settling_by_time(serve: Serve) -> None:
     collector, rows = collect(serve, page_of(1, 10))
     assert not collector.settle("after", idle, timeout_s=0.6)
+    assert collector.reason == f"{rows[0]['replica']} was not idle with its counters at rest within 0.6 s"
+    assert collector.available
     assert moments(rows)[-1] == "after"
     assert set(moments(rows)[:-1]) == {"periodic"}

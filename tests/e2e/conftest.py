@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import requests
 
 from harness.launch import free_port
 
@@ -110,7 +112,7 @@ def start_locust(tmp_path: Path) -> Iterator[Callable[..., Locust]]:
 
 
 class SlowServer(ThreadingHTTPServer):
-    """Answers every streaming request after `delay_s`, and remembers the id of each that reached it."""
+    """Answers every measured request after `delay_s`, and remembers the id of each that reached it."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -143,9 +145,10 @@ class SlowHandler(BaseHTTPRequestHandler):
             message = {"role": "assistant", "content": "word"}
             self.reply({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage})
             return
-        if "--" not in self.headers["X-Request-Id"]:  # sessions of the warm-up have negative numbers
+        # The check's requests are named, and sessions of the warm-up have negative numbers.
+        if not re.search("-check-|--", self.headers["X-Request-Id"]):
             self.server.asked.append(self.headers["X-Request-Id"])
-        time.sleep(self.server.delay_s)
+            time.sleep(self.server.delay_s)
         delta = {"choices": [{"index": 0, "delta": {"content": "word"}, "finish_reason": "stop"}]}
         body = f"data: {json.dumps(delta)}\n\ndata: {json.dumps({'choices': [], 'usage': usage})}\n\ndata: [DONE]\n\n"
         self.send_response(200)
@@ -180,6 +183,12 @@ def slow_server() -> Iterator[Callable[[float], SlowServer]]:
     for server in servers:
         server.shutdown()
         server.server_close()
+
+
+def computed_tokens(url: str) -> float:
+    """Prompt tokens that the llama.cpp server at `url` has computed so far."""
+    page = requests.get(url.replace("/v1", "/metrics"), timeout=5).text
+    return next(float(line.split()[1]) for line in page.splitlines() if line.startswith("llamacpp:prompt_tokens_total"))
 
 
 def wait_until(condition: Callable[[], object], timeout: float = 60.0) -> None:

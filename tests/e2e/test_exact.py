@@ -86,7 +86,7 @@ def test_metrics_are_scraped_at_the_borders_and_in_between(
     metrics = load("latest", tmp_path / "results").server_metrics
     up = metrics[metrics.name == "up"]
     assert (up.value == 1).all()
-    assert {"before", "warmup_end", "periodic", "after"} == set(up.moment)
+    assert {"before", "check", "warmup_end", "periodic", "after"} == set(up.moment)
     assert (up.moment == "periodic").sum() >= 3
     assert up.t_ns.is_monotonic_increasing or up.t_ns.is_unique
     assert (metrics[metrics.name == "scrape_duration_seconds"].value > 0).all()
@@ -101,7 +101,7 @@ def test_server_metrics_of_a_longer_run_are_written_while_it_goes_on(
     options = ("--headless", "--users", 1, "--run-time", "60s")
     locust = start_locust("multi_round.py", "--scenario", scenario(CHAT), "--target", llama_cpp.url, *options)
     # Parts of the requests and of the metrics appear long before the end: a crash would not lose them.
-    wait_until(lambda: len(list(tmp_path.glob("results/*/*/part-00*.parquet"))) == 2)
+    wait_until(lambda: len(list(tmp_path.glob("results/*/*/part-0-*.parquet"))) == 2)
     assert locust.process.poll() is None
     locust.process.terminate()
     code, output = locust.wait()

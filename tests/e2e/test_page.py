@@ -151,3 +151,43 @@ def test_wrong_input_is_answered_in_the_form_and_nothing_starts(
     page.browser.refresh()
     assert page.until(lambda: page.buttons("start"))  # the form again: no run is on
     assert not list(tmp_path.glob("results/*"))
+
+
+def test_several_targets_have_their_turns_from_one_press_of_start(
+    open_page: Callable[..., Page],
+    slow_server: Callable[[float], SlowServer],
+    scenario: Callable[[str], Path],
+    tmp_path: Path,
+) -> None:
+    first, second = slow_server(0.2), slow_server(0.1)
+    words = ["--scenario", scenario(CHAT), "--target", f"{first.url},{second.url}"]
+    page = open_page(*words, "--users", 2, "--spawn-rate", 2, "--run-time", "4s", workers=2)
+    page.press("start")
+    page.press("kvswarm")
+    page.until(lambda: state(page) == "complete", timeout=120)
+    page.until(lambda: page.buttons("new"))
+    (folder,) = (tmp_path / "results").iterdir()
+    run = load(folder)
+    assert run.manifest.state == "complete"
+    for server, of_target in zip((first, second), run.by_target(), strict=True):
+        assert sorted(of_target.measured.request_id) == sorted(server.asked)
+        name = f"{of_target.target.name} {COLD}"
+        assert page.figures()[name][0] == str((of_target.measured.warmth == "cold").sum())
+
+
+def test_stop_ends_a_run_before_the_targets_that_wait_for_their_turn(
+    open_page: Callable[..., Page],
+    slow_server: Callable[[float], SlowServer],
+    scenario: Callable[[str], Path],
+) -> None:
+    first, second = slow_server(0.1), slow_server(0.1)
+    words = ["--scenario", scenario(CHAT), "--target", f"{first.url},{second.url}"]
+    page = open_page(*words, "--users", 2, "--spawn-rate", 2, "--run-time", "60s")
+    page.press("start")
+    page.press("kvswarm")
+    page.until(lambda: len(first.asked) > 4)
+    page.press("stop")
+    page.until(lambda: state(page) == "incomplete")
+    page.until(lambda: page.buttons("new"))
+    assert any(line.startswith("Problem: target") and "was not loaded" in line for line in page.figures())
+    assert second.asked == []

@@ -166,6 +166,7 @@ def test_rows_that_cannot_be_written_make_the_run_incomplete(
     locust = start_locust("multi_round.py", *words, workers=workers)
     wait_until(lambda: len(slow.asked) >= USERS)
     (folder,) = (tmp_path / "results").iterdir()
+    (folder / "requests").rename(tmp_path / "requests of the check")
     (folder / "requests").write_text("a file in the way of the folder")
     os.killpg(locust.process.pid, signal.SIGINT)
     code, output = locust.wait()

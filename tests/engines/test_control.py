@@ -124,6 +124,23 @@ def test_the_key_goes_to_the_targets_server_and_nowhere_else(monkeypatch: pytest
     assert "X-Team" not in elsewhere
 
 
+def test_a_page_on_another_host_is_asked_without_the_key(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVSWARM_TEST_KEY", "s3cret")
+    seen: list[dict[str, str]] = []
+
+    def answer(request: dict[str, Any]) -> Any:
+        seen.append(request["headers"])
+        return (401, "no") if len(seen) > 1 else "up 1"
+
+    control = Control(Target(url="http://h", api_key_env="KVSWARM_TEST_KEY", headers={"X-Team": "a"}))
+    url = f"{serve({'GET /metrics': answer})}/metrics"
+    assert control.get(url).text == "up 1"
+    with pytest.raises(TargetError, match="the API key goes to the target's own host and port only"):
+        control.get(url)
+    assert "authorization" not in seen[0]
+    assert "x-team" not in seen[0]
+
+
 def test_a_missing_ca_file_is_told_before_anything_is_sent(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match=r"Target h: ca_file .*ca.pem is not there"):
         Control(Target(url="https://h/v1", ca_file=tmp_path / "ca.pem"))

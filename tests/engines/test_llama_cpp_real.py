@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from harness.collector.sampler import Collector
+from harness.collector.opening import open_collector
 from harness.embedded.server import RunningServer
 from harness.engines.detect import connect
 from harness.engines.llama_cpp import LlamaCppEngine
@@ -40,6 +40,10 @@ def test_identity(engine: LlamaCppEngine) -> None:
     assert identity.context_tokens == 4096
     assert identity.capacity_tokens is None
     assert identity.version
+    assert identity.model_path
+    assert identity.model_path.endswith(".gguf")
+    assert identity.adapter is None
+    assert not {"adapter", "metrics", "model_path"} & set(identity.unknown)
     assert identity.template_fingerprint
     assert identity.tokenizer_fingerprint
     assert engine.identify() == identity
@@ -76,7 +80,7 @@ def test_counting_and_asking_load_no_slot(engine: LlamaCppEngine) -> None:
         counters = ("prompt_tokens_total", "prompt_tokens_cached_total", "n_decode_total")
         return [line for line in page.splitlines() if line.startswith(tuple(f"llamacpp:{name} " for name in counters))]
 
-    assert Collector(engine.target, sink=lambda _: None).settle("before", engine.is_idle)
+    assert open_collector(engine.target, sink=lambda _: None).settle("before", engine.is_idle)
     before = work()
     engine.identify()
     engine.count_chat(CHATS[1])
@@ -125,6 +129,6 @@ def test_an_api_key_opens_the_server_and_a_missing_one_is_told(
     monkeypatch.setenv("KVSWARM_TEST_KEY", "s3cret")
     engine = connect(Target(url=server.url, api_key_env="KVSWARM_TEST_KEY"))
     assert engine.count_text(" the") == 1
-    collector = Collector(engine.target, sink=lambda _: None)
+    collector = open_collector(engine.target, sink=lambda _: None)
     collector.scrape_now("before")
     assert collector.available

@@ -30,7 +30,10 @@ def test_content_of_chats_and_completions_is_text_and_output(body: dict[str, Any
     [
         delta(reasoning="hm"),
         delta(reasoning_content="hm", content=None),
-        delta(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": ""}}]),
+        delta(reasoning="hm", reasoning_content="hm"),
+        delta(tool_calls=[{"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}]),
+        delta(tool_calls=[{"index": 0, "function": {"name": None, "arguments": '{"a"'}}]),
+        delta(tool_calls=[{"index": 0, "function": {"arguments": ""}}, {"index": 1, "function": {"name": "g"}}]),
     ],
 )
 def test_reasoning_and_tool_calls_are_output_but_no_text(body: dict[str, Any]) -> None:
@@ -44,6 +47,10 @@ def test_reasoning_and_tool_calls_are_output_but_no_text(body: dict[str, Any]) -
         delta(role="assistant", content=None),
         delta(role="assistant", content="", reasoning_content=None),
         delta(),
+        delta(content=None, reasoning=None, reasoning_content=None, tool_calls=None),
+        delta(content="", reasoning="", reasoning_content="", tool_calls=[]),
+        delta(tool_calls=[{"index": 0, "id": "a", "type": "function", "function": {"name": None, "arguments": ""}}]),
+        delta(tool_calls=[{"index": 0, "function": None}]),
         {**delta(role="assistant", content=""), "prompt_token_ids": [1, 2, 3]},
         {**delta(role="assistant", content=None), "prompt_progress": {"total": 9, "cache": 3, "processed": 3}},
         {"choices": []},
@@ -93,8 +100,27 @@ def test_cached_tokens_have_three_states(details: dict[str, Any], cached: int | 
     assert read_event(body).usage == Usage(100, 8, cached)
 
 
+@pytest.mark.parametrize(
+    ("tiers", "cached"),
+    [
+        ({"device": 2145, "host": 0}, 2145),
+        ({"device": 64, "host": 32, "storage": 16, "storage_backend": "file"}, 112),
+        ({"device": 0, "host": 0}, 0),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_sglang_tells_cached_tokens_by_tier_to_those_who_ask(tiers: dict[str, Any] | None, cached: int | None) -> None:
+    body = {"choices": [], "sglext": {"cached_tokens_details": tiers}}
+    assert read_event(body).usage == (None if cached is None else Usage(None, None, cached))
+    plain = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}, "sglext": body["sglext"]}
+    assert read_event(plain).usage == Usage(9, 1, cached)
+
+
 def test_null_usage_and_no_usage_are_the_same() -> None:
     assert read_event({**delta(content="a"), "usage": None}) == read_event(delta(content="a"))
+    running = {**delta(content="a"), "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+    assert read_event(running) == Event(text="a", is_output=True, usage=Usage(9, 1, None))
 
 
 TIMINGS = {"cache_n": 7, "prompt_n": 93, "prompt_ms": 41.5, "predicted_n": 8, "predicted_ms": 80.25}

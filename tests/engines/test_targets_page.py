@@ -8,30 +8,91 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.target import EngineName, Target, resolve_target
+from harness.engines.detect import ADAPTERS
+from harness.engines.openai import OpenAIEngine
+from harness.engines.target import EngineName, IdentityByHand, Prometheus, Target, resolve_target
 
 PAGE = (Path(__file__).parents[2] / "docs" / "targets.md").read_text()
 
-KEYS = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE))
+TABLES = [
+    [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in table.splitlines()]
+    for table in re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE)
+]
+"""Rows of cells; the first is the head, the second the rule under it."""
+
+
+def tables(*head: str) -> list[list[list[str]]]:
+    """The rows of each table with this head."""
+    return [rows[2:] for rows in TABLES if rows[0] == list(head)]
+
+
+KEYS, OF_PROMETHEUS = ({row[0].strip("`"): row[1] for row in rows} for rows in tables("key", "default", "meaning"))
+[BY_HAND] = tables("key", "meaning")
+[METRICS] = tables("engine", "meaning", "names, newest first", "what is counted")
+[OFFERS] = tables("", "vLLM", "SGLang", "llama.cpp", "mlx-lm", "others")
 
 
 def test_every_key_of_a_target_file_is_on_the_page_in_the_order_of_the_model() -> None:
     assert list(KEYS) == list(Target.model_fields)
+    assert list(OF_PROMETHEUS) == [f"prometheus.{key}" for key in Prometheus.model_fields]
+    assert [key.strip("`") for key, _ in BY_HAND] == [f"identity.{key}" for key in IdentityByHand.model_fields]
 
 
-@pytest.mark.parametrize("key", ["connect_timeout_s", "read_timeout_s", "tls_verify"])
+@pytest.mark.parametrize("key", ["connect_timeout_s", "read_timeout_s", "tls_verify", "pin_slots"])
 def test_defaults_on_the_page_are_those_of_the_model(key: str) -> None:
-    assert float(KEYS[key].strip("` ").replace("true", "1")) == float(Target.model_fields[key].default)
+    on_page = {"true": "1", "false": "0"}.get(KEYS[key].strip("`"), KEYS[key])
+    assert float(on_page) == float(Target.model_fields[key].default)
+
+
+def test_defaults_of_prometheus_on_the_page_are_those_of_the_model() -> None:
+    assert float(OF_PROMETHEUS["prometheus.timeout_s"]) == Prometheus.model_fields["timeout_s"].default
+    required = {f"prometheus.{key}" for key, field in Prometheus.model_fields.items() if field.is_required()}
+    assert {key for key, default in OF_PROMETHEUS.items() if default == "required"} == required
 
 
 def test_every_engine_is_on_the_page() -> None:
-    [row] = re.findall(r"^\| `engine` .*$", PAGE, re.MULTILINE)
-    assert [name for name in typing.get_args(EngineName) if f"`{name}`" in row] == list(typing.get_args(EngineName))
+    names = list(typing.get_args(EngineName))
+    [row] = re.findall(r"^\| `engine` \| detected.*$", PAGE, re.MULTILINE)
+    assert [name for name in names if f"`{name}`" in row] == names
+    assert OFFERS[0] == ["`engine`", *(f"`{name}`" for name in names)]
+    assert [adapter.name for adapter in ADAPTERS] == names
 
 
-def test_the_example_of_the_page_is_a_target(tmp_path: Path) -> None:
+def test_the_metrics_on_the_page_are_those_of_the_adapters() -> None:
+    assert [
+        [f"`{adapter.name}`", f"`{metric.meaning}`", ", ".join(f"`{name}`" for name in metric.names), metric.counts]
+        for adapter in ADAPTERS
+        for metric in adapter.metrics
+    ] == METRICS
+
+
+@pytest.mark.parametrize(
+    ("row", "offers"),
+    [
+        ("prompts of token ids", lambda adapter: adapter.takes_token_ids),
+        ("cache salt", lambda adapter: adapter.takes_cache_salt),
+        ("slots to choose", lambda adapter: adapter.pins_slots),
+    ],
+)
+def test_what_requests_may_carry_is_on_the_page(row: str, offers: typing.Callable[[type[OpenAIEngine]], bool]) -> None:
+    [cells] = [cells for cells in OFFERS if cells[0] == row]
+    assert cells[1:] == ["yes" if offers(adapter) else "no" for adapter in ADAPTERS]
+
+
+def test_every_flag_that_an_adapter_advises_is_on_the_page() -> None:
+    advice = " ".join(text for adapter in ADAPTERS for text in adapter.advice.values())
+    flags = re.findall(r"--[a-z-]+|[A-Z_]{10,}", advice)
+    assert len(flags) >= 7
+    assert [flag for flag in flags if flag not in PAGE] == []
+
+
+def test_the_examples_of_the_page_are_targets(tmp_path: Path) -> None:
     [example] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-    (tmp_path / "example.yaml").write_text(example)
+    [prometheus] = re.findall(r"^    prometheus:\n(?:      .*\n)+", PAGE, re.MULTILINE)
+    (tmp_path / "example.yaml").write_text(example + prometheus.replace("\n    ", "\n").lstrip())
     target = resolve_target("example", tmp_path)
     assert (target.name, target.model, target.api_key_env) == ("example", "qwen3-32b", "LLM_API_KEY")
-    assert not target.owns(target.metrics_url or "")
+    assert [target.owns(url) for url in target.metrics_urls] == [False, False]
+    assert target.identity == IdentityByHand(capacity_tokens=1_200_000)
+    assert target.prometheus is not None
+    assert target.prometheus.selector == {"job": "vllm", "namespace": "search"}

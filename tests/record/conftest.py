@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.record.manifest import Manifest
+from harness.record.manifest import Manifest, TargetRecord
 from harness.record.schema import REQUESTS, SERVER_METRICS
 
 Row = dict[str, Any]
@@ -19,7 +19,7 @@ def request_row() -> Callable[..., Row]:
 
     def make(**changes: Any) -> Row:
         row = dict.fromkeys(REQUESTS.names)
-        row |= {"run_id": "r1", "target": "http://127.0.0.1:8000/v1", "engine": "e", "model": "m", "scenario": "s"}
+        row |= {"run_id": "r1", "target": "t", "engine": "e", "model": "m", "scenario": "s"}
         row |= {"phase": "measure", "worker": 0, "request_id": "q", "t_due": 1_000, "status": "ok"}
         return row | {"chunks": 0, "coalesced": 0, "bytes": 0} | changes
 
@@ -32,7 +32,7 @@ def sample_row() -> Callable[..., Row]:
 
     def make(**changes: Any) -> Row:
         row = dict.fromkeys(SERVER_METRICS.names)
-        row |= {"run_id": "r1", "t_ns": 1_000, "moment": "before", "target": "http://127.0.0.1:8000/v1"}
+        row |= {"run_id": "r1", "t_ns": 1_000, "moment": "before", "target": "t"}
         row |= {"name": "hits_total", "family": "hits", "type": "counter", "labels": {"model": "m"}, "value": 1.0}
         return row | changes
 
@@ -48,10 +48,16 @@ def manifest() -> Manifest:
         options={"users": 2},
         scenario_name="s",
         scenario={"kind": "agent-loop"},
-        target={"url": "http://127.0.0.1:8000/v1"},
-        identity={"engine": "e", "version": None},
-        hit_counters=None,
-        lexicon={"words": 512},
+        targets=[
+            TargetRecord(
+                name="t",
+                target={"url": "http://127.0.0.1:8000/v1"},
+                identity={"engine": "e", "version": None},
+                metrics=[],
+                advice={},
+                lexicon={"words": 512},
+                cold_start="nonce",
+            )
+        ],
         versions={"python": "3.11"},
-        cold_start="nonce",
     )

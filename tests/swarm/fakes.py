@@ -20,8 +20,9 @@ from tests.workload.fake_target import FakeTarget
 URL = "http://127.0.0.1:8000/v1"
 MS = 1_000_000
 LABELS = Labels(
-    run_id="r1", target=URL, engine="openai", model="m", scenario="small", kind="agent-loop", phase="measure", worker=3
-)
+    run_id="r1", target="here", target_number=1, engine="openai", model="m", scenario="small", kind="agent-loop",
+    phase="measure", worker=3, cache_salt=None,
+)  # fmt: skip
 
 
 def reply(**changes: Any) -> Reply:
@@ -66,15 +67,26 @@ class FakeClient:
 class FakeEngine(OpenAIEngine):
     """Counts with a real tokeniser and asks no server."""
 
-    def __init__(self, target: Target, tokens: FakeTarget, context_tokens: int | None, reset: ResetOutcome) -> None:
+    takes_cache_salt = True
+    pins_slots = True
+
+    def __init__(
+        self,
+        target: Target,
+        tokens: FakeTarget,
+        context_tokens: int | None,
+        reset: ResetOutcome,
+        slots: int | None = None,
+    ) -> None:
         super().__init__(target, target.model or "m")
         self._tokens = tokens
         self._context_tokens = context_tokens
         self._reset = reset
+        self._slots = slots
         self.resets = 0
 
     def identify(self) -> Identity:
-        return Identity("openai", self.model, version="1.2", context_tokens=self._context_tokens)
+        return Identity("openai", self.model, version="1.2", context_tokens=self._context_tokens, slots=self._slots)
 
     def count_text(self, text: str) -> int | None:
         return self._tokens.count_text(text)

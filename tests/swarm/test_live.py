@@ -17,7 +17,7 @@ STATUSES = ["ok", "ok", "ok", "http_error", "truncated", "cancelled"]
 
 def request(**changes: Any) -> dict[str, Any]:
     """The columns of a finished request that the figures are made of."""
-    row = {"kind": "agent-loop", "warmth": "cold", "status": "ok", "ttft_ms": 100.0, "tpot_ms": 10.0}
+    row = {"target": "here", "kind": "agent-loop", "warmth": "cold", "status": "ok", "ttft_ms": 100.0, "tpot_ms": 10.0}
     return {**row, "prompt_tokens": 1000, "cached_tokens": 0, **changes}
 
 
@@ -32,6 +32,7 @@ def cells(*rows: dict[str, Any]) -> dict[str, Any]:
 
 requests = st.builds(
     request,
+    target=st.sampled_from(["here", "there"]),
     kind=st.sampled_from(["agent-loop", "multi-round"]),
     warmth=st.sampled_from(["cold", "warm"]),
     status=st.sampled_from(STATUSES),
@@ -77,6 +78,16 @@ def test_one_row_for_each_kind_and_warmth() -> None:
     assert [row["sessions"] for row in rows] == ["agent-loop cold", "agent-loop warm", "multi-round warm"]
     assert [row["requests"] for row in rows] == [2, 1, 1]
     assert all(list(row) == list(COLUMNS) for row in rows)
+
+
+def test_several_targets_have_rows_of_their_own() -> None:
+    figures = LiveFigures()
+    for target, ttft_ms in (("there", 300.0), ("here", 100.0)):
+        figures.add(request(target=target, ttft_ms=ttft_ms))
+    assert [row["sessions"] for row in figures.rows()] == ["here agent-loop cold", "there agent-loop cold"]
+    assert [round(row["ttft_p50"], -1) for row in figures.rows()] == [100, 300]
+    assert figures.line(["here", "there"]).startswith("2 requests  0 failed")
+    assert figures.line(["here"]).startswith("1 requests  0 failed")
 
 
 def test_unknown_is_never_zero() -> None:
@@ -125,13 +136,13 @@ def test_what_became_of_the_run_stands_below() -> None:
     ]
 
 
-def test_the_line_of_progress_covers_all_requests() -> None:
+def test_the_line_of_progress_covers_all_requests_to_the_targets_of_the_leg() -> None:
     figures = LiveFigures()
-    assert figures.line() == "0 requests  0 failed  TTFT p50 cold - warm - ms  hit rate -"
+    assert figures.line(["here"]) == "0 requests  0 failed  TTFT p50 cold - warm - ms  hit rate -"
     figures.add(request(ttft_ms=200.0))
     figures.add(request(warmth="warm", ttft_ms=20.0, cached_tokens=800))
     figures.add(request(warmth="warm", status="timeout", ttft_ms=None, cached_tokens=None))
-    said = figures.line()
+    said = figures.line(["here"])
     assert said.startswith("3 requests  1 failed  ")
     assert said.endswith("hit rate 40.0 %")
     cold, warm = (float(said.split(f"{word} ")[1].split(" ")[0]) for word in ("cold", "warm"))

@@ -22,6 +22,7 @@ def command_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def parser() -> Any:
     made = LocustArgumentParser()
     add_arguments(made, "agent-loop")
+    made.set_defaults(run_time=0)  # Locust's own option
     return made
 
 
@@ -39,6 +40,8 @@ def test_a_target_is_all_that_must_be_given() -> None:
     assert options == RunOptions(
         scenario="agent-loop",
         target="http://127.0.0.1:8000/v1",
+        together=False,
+        run_time_s=None,
         model="",
         cold_start="nonce",
         warm_up_requests=2,
@@ -50,7 +53,7 @@ def test_a_target_is_all_that_must_be_given() -> None:
 
 def test_options_are_plain_values_so_that_locust_can_send_them_to_workers() -> None:
     words = ("--scenario", "some/where.yaml", "--drain-timeout", "3", "--warm-up-requests", "0")
-    assert {type(value) for value in vars(parse(*words)).values()} <= {str, int, float}
+    assert {type(value) for value in vars(parse(*words)).values()} <= {str, int, float, bool}
 
 
 def test_the_form_offers_the_scenarios_of_the_folder() -> None:
@@ -68,7 +71,7 @@ def test_the_command_line_may_name_a_file_which_the_form_then_offers_too(monkeyp
     ("changes", "words"),
     [
         ({"target": " "}, ["No target", "--target http"]),
-        ({"cold_start": "warm"}, ["cold-start", "'warm'", "nonce, reset, none"]),
+        ({"cold_start": "warm"}, ["cold-start", "'warm'", "nonce, reset, salt, none"]),
         ({"run_id": "../other"}, ["run-id", "'../other'"]),
         ({"run_id": "latest run"}, ["run-id"]),
         ({"warm_up_requests": -1}, ["warm-up-requests", "-1", "from 0 to 1000"]),
@@ -78,6 +81,7 @@ def test_the_command_line_may_name_a_file_which_the_form_then_offers_too(monkeyp
         ({"warm_up_requests": None}, ["warm-up-requests", "None"]),
         ({"drain_timeout": "nan"}, ["drain-timeout", "'nan'"]),
         ({"drain_timeout": "inf"}, ["drain-timeout"]),
+        ({"run_time": "soon"}, ["run-time", "'soon'", "90s"]),
         ({"drain_timeout": ""}, ["drain-timeout", "''"]),
     ],
 )
@@ -94,3 +98,17 @@ def test_text_from_the_form_becomes_numbers_and_loses_its_spaces() -> None:
     options = RunOptions.from_namespace(Namespace(**{**given, **form}))
     assert (options.target, options.model) == ("local", "m")
     assert (options.warm_up_requests, options.drain_timeout_s) == (3, 1.5)
+
+
+@pytest.mark.parametrize(("given", "seconds"), [("", None), (None, None), ("90s", 90.0), ("1m30s", 90.0), (45, 45.0)])
+def test_a_run_time_comes_as_text_from_the_form_and_as_seconds_from_the_command_line(
+    given: Any, seconds: float | None
+) -> None:
+    options = Namespace(**{**vars(parse("--target", "local")), "run_time": given})
+    assert RunOptions.from_namespace(options).run_time_s == seconds
+
+
+@pytest.mark.parametrize(("given", "together"), [(True, True), (False, False), ("true", True), ("false", False)])
+def test_the_form_says_in_words_whether_targets_are_loaded_together(given: Any, together: bool) -> None:
+    options = Namespace(**{**vars(parse("--target", "a,b")), "together": given})
+    assert RunOptions.from_namespace(options).together is together

@@ -92,7 +92,7 @@ def test_each_prompt_begins_with_the_one_before() -> None:
 def test_every_request_is_recorded_under_the_id_that_the_engine_saw() -> None:
     played = Played([reply()] * 3)
     sent = [headers["X-Request-Id"] for headers in played.client.headers]
-    assert sent == ["r1-0-0", "r1-0-1", "r1-0-2"]
+    assert sent == ["r1-1-0-0", "r1-1-0-1", "r1-1-0-2"]
     assert [row["request_id"] for row in played.rows] == sent
     assert [row["warmth"] for row in played.rows] == ["cold", "warm", "warm"]
     assert [body["max_tokens"] for body in played.client.bodies] == [2, 2, 2]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.client.reply import Reply
 from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
-from harness.swarm.row import request_row
+from harness.swarm.row import Asked, request_row, warmth
 from harness.workload.workload import Workload
 from tests.swarm.fakes import LABELS, MS, reply, unsent
 from tests.workload.samples import agent_loop
@@ -19,7 +20,8 @@ SESSION = Workload(agent_loop(output_tokens=8), "n").session(4)
 
 def row(answer: Reply, turn: int = 0) -> dict[str, Any]:
     """The row of a request that was due at 990 ms."""
-    return request_row(LABELS, 2, SESSION, SESSION.turns[turn], "r1-4-0", 990 * MS, PATH, answer)
+    asked = Asked("r1-1-4-0", 990 * MS, PATH, 8, 2, SESSION.number, turn, warmth(SESSION.turns[turn]), slot=1)
+    return request_row(LABELS, asked, answer)
 
 
 def test_a_row_has_the_columns_of_the_table_and_can_be_written(tmp_path: Path) -> None:
@@ -35,10 +37,19 @@ def test_a_row_has_the_columns_of_the_table_and_can_be_written(tmp_path: Path) -
 def test_a_row_says_whose_request_it_is_and_what_was_planned() -> None:
     first, later = row(reply()), row(reply(), turn=1)
     assert (first["run_id"], first["worker"], first["user"], first["session"], first["turn"]) == ("r1", 3, 2, 4, 0)
+    assert (first["target"], first["slot"], first["cache_salt"]) == ("here", 1, None)
     assert (first["warmth"], later["warmth"]) == ("cold", "warm")
     assert (first["planned_prompt_tokens"], first["planned_output_tokens"]) == (100, 8)
     assert (first["path"], first["path_tokens"]) == ([11, -5], [40, 60])
     assert (first["prompt_tokens"], first["cached_tokens"]) == (100, 64)
+
+
+def test_a_request_of_no_session_can_be_written(tmp_path: Path) -> None:
+    writer = PartWriter(tmp_path, "requests/part", REQUESTS)
+    labels = replace(LABELS, kind=None, phase="check", worker=-1)
+    writer.add(request_row(labels, Asked("r1-1-check-cold", 990 * MS, PATH, 1), reply()))
+    writer.flush()
+    assert writer.parts == [("requests/part-00000.parquet", 1)]
 
 
 def test_what_the_user_waited_counts_from_the_time_it_was_due() -> None:

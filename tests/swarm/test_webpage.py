@@ -28,7 +28,9 @@ class Page:
         blueprint = Blueprint("locust", "page")
         blueprint.add_url_rule("/swarm", "swarm", self.swarm, methods=["POST"])
         blueprint.add_url_rule("/stats/requests", "request_stats", lambda: jsonify({"state": self.state, "stats": []}))
-        webpage.attach(self, self.make_ready)
+        blueprint.add_url_rule("/stop", "stop", lambda: jsonify({"success": True}))
+        self.called_off = 0
+        webpage.attach(self, self.make_ready, self.call_off)
         webpage.add_tab(self, lambda: [{"sessions": "agent-loop cold"}])
         self.app.register_blueprint(blueprint)
 
@@ -39,6 +41,9 @@ class Page:
         self.asked.append(options)
         if options.target == "bad":
             raise TargetError("No target 'bad'.")
+
+    def call_off(self) -> None:
+        self.called_off += 1
 
     def swarm(self) -> Any:
         self.starts += 1
@@ -100,3 +105,10 @@ def test_the_table_comes_with_locusts_figures(page: Page) -> None:
 def test_the_page_goes_on_asking_until_the_run_has_stopped(page: Page, state: str, shown: str) -> None:
     page.state = state
     assert page.stats()["state"] == shown
+
+
+def test_the_stop_button_calls_off_the_targets_that_have_not_had_their_turn(page: Page) -> None:
+    assert page.app.test_client().get("/stop").json == {"success": True}
+    assert page.called_off == 1
+    page.stats()
+    assert page.called_off == 1
