@@ -60,5 +60,5 @@ lock: ## pin the newest packages that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --extra embedded --universal --python-version 3.11 --generate-hashes --quiet --no-annotate | sed -n '/^xllamacpp==/,/[^\\]$$/p' > requirements-embedded.lock
 
 clean: ## remove .venv and all caches in this folder; results/ stays
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache build *.egg-info
+	rm -rf .venv .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build *.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -50,8 +50,8 @@ METRICS = (
         "kv_usage",
         ("sglang:token_usage",),
         "gauge",
-        "share (0 to 1, summed over schedulers) of the KV pool in use; what is cached and may be evicted does not "
-        "count, and it can be old",
+        "share (0 to 1) of a scheduler's KV pool in use; what is cached and may be evicted does not count, and it can "
+        "be old",
     ),
     Metric(
         "preemptions",

@@ -51,8 +51,8 @@ METRICS = (
         "kv_usage",
         ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
         "gauge",
-        "share (0 to 1, summed over engines) of the blocks that running requests hold; what is cached and free to be "
-        "reused does not count",
+        "share (0 to 1) of an engine's blocks that running requests hold; what is cached and free to be reused does "
+        "not count",
     ),
     Metric("preemptions", ("vllm:num_preemptions_total",), "counter", "requests that lost their blocks to others"),
 )
