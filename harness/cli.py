@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 
 from harness import __version__
+from harness.embedded.command_line import serve_app
 from harness.errors import KvswarmError
+from harness.traces.command_line import trace_app
 
 app = typer.Typer(
     help="Does my prefix cache work, and what does it buy me under load?",
@@ -18,26 +20,22 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-serve_app = typer.Typer(help="Start an engine by hand.", no_args_is_help=True)
 app.add_typer(serve_app, name="serve")
 target_app = typer.Typer(help="Look at a target by hand.", no_args_is_help=True)
 app.add_typer(target_app, name="target")
+app.add_typer(trace_app, name="trace")
 
 Scenario = Annotated[str, typer.Argument(help="Name of a file in scenarios/, or the path of a YAML file.")]
 Target = Annotated[
     str, typer.Option(help="OpenAI base URL (http://host:port/v1), or a file in scenarios/targets; several: a,b.")
 ]
+Changes = Annotated[
+    str, typer.Option("--set", help="Keys of the scenario with other values: pressure=2 or fault.rate=0.5; seed=2.")
+]
+RunTime = Annotated[str, typer.Option(help="For each target, such as 60s or 5m; empty: until Ctrl-C.")]
+Users = Annotated[int, typer.Option(min=1, help="Live sessions.")]
 Model = Annotated[str, typer.Option(help="Model to ask for; empty: the server's only or first one.")]
 Workers = Annotated[int, typer.Option(min=0, help="Worker processes; 0: one process does everything.")]
-Port = Annotated[int, typer.Option(help="0: any free one.")]
-Host = Annotated[str, typer.Option(help="Address to listen on.")]
-HuggingFace = Annotated[
-    Path | None,
-    typer.Option(help="Folder of a Hugging Face model; default: a tiny random-weight one, made on the spot."),
-]
-Capacity = Annotated[int, typer.Option("--kv-tokens", help="Tokens that the KV cache holds.")]
-Context = Annotated[int, typer.Option("--context-tokens", help="Longest prompt and answer of one request.")]
-Caching = Annotated[bool, typer.Option("--prefix-caching/--no-prefix-caching", help="Reuse what is cached.")]
 Results = Annotated[str, typer.Option(help="Where runs are written.")]
 Runs = Annotated[list[str], typer.Argument(help="Directory or id of a run; latest: the newest one.")]
 
@@ -57,9 +55,10 @@ def run(
     together: Annotated[
         bool, typer.Option("--together", help="Load several targets at the same time, not one after the other.")
     ] = False,
+    changes: Changes = "",
     model: Model = "",
-    users: Annotated[int, typer.Option(min=1, help="Live sessions.")] = 4,
-    run_time: Annotated[str, typer.Option(help="For each target, such as 60s or 5m; empty: until Ctrl-C.")] = "60s",
+    users: Users = 4,
+    run_time: RunTime = "60s",
     workers: Workers = 2,
     results: Results = "results",
 ) -> None:
@@ -67,12 +66,57 @@ def run(
     from harness.launch import Swarm, new_run_id, run_headless
 
     run_id = new_run_id(scenario)
-    swarm = Swarm(scenario, target, together, model, workers, users, run_time, results, tuple(context.args))
+    swarm = Swarm(scenario, target, changes, together, model, workers, users, run_time, results, tuple(context.args))
     code = run_headless(swarm, run_id)
     folder = Path(results) / run_id
     if (folder / "run.json").exists():
         print_report([str(folder)], as_json=False)
     raise typer.Exit(code)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def sweep(
+    context: typer.Context,
+    scenario: Scenario,
+    target: Target,
+    over: Annotated[str, typer.Option(help="Key and values: pressure=0.25,0.5,1,2,4 or steps=2:10:2.")],
+    changes: Changes = "",
+    model: Model = "",
+    users: Users = 4,
+    run_time: RunTime = "30s",
+    workers: Workers = 2,
+    results: Results = "results",
+) -> None:
+    """A run for each value of a scenario's key, each begun with a cache reset, in one table. More options: Locust's."""
+    from harness.launch import Swarm
+    from harness.sweep import new_name
+    from harness.sweep import sweep as run_sweep
+
+    swarm = Swarm(scenario, target, changes, False, model, workers, users, run_time, results, tuple(context.args))
+    raise typer.Exit(run_sweep(swarm, over, new_name("sweep", scenario)))
+
+
+@app.command(name="cost-of", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def cost_of(
+    context: typer.Context,
+    fault: Annotated[str, typer.Argument(help="Arrangement fault, such as timestamp-first; see docs/scenarios.md.")],
+    scenario: Scenario,
+    target: Target,
+    rate: Annotated[float, typer.Option(min=0, max=1, help="Share of the requests that have it.")] = 1.0,
+    changes: Changes = "",
+    model: Model = "",
+    users: Users = 4,
+    run_time: RunTime = "30s",
+    workers: Workers = 2,
+    results: Results = "results",
+) -> None:
+    """The same sessions without and with an arrangement fault: what it costs in tokens and in TTFT."""
+    from harness.launch import Swarm
+    from harness.sweep import cost_of as run_both
+    from harness.sweep import new_name
+
+    swarm = Swarm(scenario, target, changes, False, model, workers, users, run_time, results, tuple(context.args))
+    raise typer.Exit(run_both(swarm, fault, rate, new_name(f"cost-of-{fault}", scenario)))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -131,104 +175,6 @@ def print_report(runs: list[str], as_json: bool) -> None:
         typer.echo(to_json(loaded))
     else:
         render(loaded, Console())
-
-
-@serve_app.command(name="llama-cpp")
-def llama_cpp(
-    port: Port = 8080,
-    host: Host = "127.0.0.1",
-    model: Annotated[
-        Path | None, typer.Option(help="GGUF file; default: a tiny random-weight model, made on the spot.")
-    ] = None,
-    alias: Annotated[str, typer.Option(help="The model's name in requests.")] = "tiny",
-    context_tokens: Annotated[int, typer.Option("--ctx-size", help="KV capacity of the whole server.")] = 32768,
-    slots: Annotated[int, typer.Option("--parallel", help="Requests served at the same time.")] = 4,
-    threads: Annotated[int, typer.Option(help="CPU threads.")] = 1,
-    cache_prompt: Annotated[bool, typer.Option(help="Reuse the KV cache of earlier prompts.")] = True,
-    cache_ram_mib: Annotated[int, typer.Option("--cache-ram", help="MiB for states of evicted slots; 0: off.")] = 8192,
-) -> None:
-    """llama.cpp's own server from the xllamacpp wheel, in the foreground."""
-    from harness.embedded.options import LlamaCppOptions
-    from harness.embedded.server import serve
-
-    options = LlamaCppOptions(
-        host=host,
-        port=port,
-        model=model,
-        alias=alias,
-        context_tokens=context_tokens,
-        slots=slots,
-        threads=threads,
-        cache_prompt=cache_prompt,
-        cache_ram_mib=cache_ram_mib,
-    )
-    raise typer.Exit(serve(options))
-
-
-@serve_app.command()
-def vllm(
-    port: Port = 8000,
-    host: Host = "127.0.0.1",
-    model: HuggingFace = None,
-    context: Context = 8192,
-    capacity: Capacity = 32768,
-    block: Annotated[int, typer.Option("--block-size", help="Tokens of a block; hits are rounded down to it.")] = 32,
-    caching: Caching = True,
-) -> None:
-    """vLLM's server on the CPU, in the foreground; installed under .cache/ first if need be (2.3 GB)."""
-    from harness.embedded.engine_options import VllmOptions
-    from harness.embedded.server import serve
-
-    options = VllmOptions(
-        host=host,
-        port=port,
-        model=model,
-        context_tokens=context,
-        kv_tokens=capacity,
-        page_tokens=block,
-        prefix_caching=caching,
-    )
-    raise typer.Exit(serve(options))
-
-
-@serve_app.command()
-def sglang(
-    port: Port = 30000,
-    host: Host = "127.0.0.1",
-    model: HuggingFace = None,
-    context: Context = 8192,
-    capacity: Capacity = 32768,
-    page: Annotated[int, typer.Option("--page-size", help="Tokens of a page; hits are rounded down to it.")] = 1,
-    caching: Caching = True,
-) -> None:
-    """SGLang's server on the CPU, in the foreground; installed under .cache/ first if need be (3.3 GB)."""
-    from harness.embedded.engine_options import SglangOptions
-    from harness.embedded.server import serve
-
-    options = SglangOptions(
-        host=host,
-        port=port,
-        model=model,
-        context_tokens=context,
-        kv_tokens=capacity,
-        page_tokens=page,
-        prefix_caching=caching,
-    )
-    raise typer.Exit(serve(options))
-
-
-@serve_app.command(name="mlx-lm")
-def mlx_lm(
-    port: Port = 8081,
-    host: Host = "127.0.0.1",
-    model: HuggingFace = None,
-    entries: Annotated[int, typer.Option("--prompt-cache-size", help="Prompts that the cache keeps.")] = 10,
-) -> None:
-    """mlx-lm's server on the CPU, in the foreground; installed under .cache/ first if need be (0.4 GB)."""
-    from harness.embedded.engine_options import MlxLmOptions
-    from harness.embedded.server import serve
-
-    raise typer.Exit(serve(MlxLmOptions(host=host, port=port, model=model, cache_entries=entries)))
 
 
 @target_app.command()

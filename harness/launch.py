@@ -23,6 +23,8 @@ class Swarm:
 
     scenario: str
     target: str
+    changes: str = ""
+    """Keys of the scenario with other values, as `--set` takes them."""
     together: bool = False
     """Load several targets at the same time, not one after the other."""
     model: str = ""
@@ -36,7 +38,12 @@ class Swarm:
     def arguments(self) -> list[str]:
         """Locust's command line, without headless or web options."""
         command = [sys.executable, "-m", "locust", "-f", str(locustfile()), "--scenario", self.scenario]
-        for flag, value in (("--target", self.target), ("--model", self.model), ("--run-time", self.run_time)):
+        for flag, value in (
+            ("--set", self.changes),
+            ("--target", self.target),
+            ("--model", self.model),
+            ("--run-time", self.run_time),
+        ):
             if value:
                 command += [flag, value]
         command += ["--results", self.results]

@@ -22,12 +22,14 @@ def test_version() -> None:
     assert kvswarm("--version").stdout.strip() == __version__
 
 
+COMMANDS = """
+run / sweep / cost-of / web / demo / demo-engines / report / target / target check / trace / trace reuse / trace export
+serve / serve llama-cpp / serve vllm / serve sglang / serve mlx-lm
+"""
+
+
 @pytest.mark.parametrize(
-    "command",
-    [
-        *(["run"], ["web"], ["demo"], ["demo-engines"], ["report"], ["target"], ["target", "check"], ["serve"]),
-        *(["serve", engine] for engine in ("llama-cpp", "vllm", "sglang", "mlx-lm")),
-    ],
+    "command", [words.split() for words in COMMANDS.replace("\n", " / ").split("/") if words.split()]
 )
 def test_every_command_has_help(command: list[str]) -> None:
     done = kvswarm(*command, "--help")

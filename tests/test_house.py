@@ -15,7 +15,8 @@ LOCUSTFILES = sorted((ROOT / "locustfiles").glob("*.py"))
 LEAVES = {"command", "errors", "expectation", "yamlfile"}
 """Modules beside the packages that everyone may use."""
 MAY_IMPORT = {
-    "analysis": {"record"},
+    "analysis": {"cache", "record", "workload"},
+    "cache": {"workload"},
     "checks": {"client", "collector", "engines", "record", "workload"},
     "client": {"engines"},
     "collector": {"engines", "record"},
@@ -23,7 +24,8 @@ MAY_IMPORT = {
     "engines": set(),
     "record": set(),
     "swarm": {"checks", "client", "collector", "engines", "record", "workload"},
-    "workload": {"engines"},
+    "traces": {"cache", "record"},
+    "workload": {"engines", "traces"},
 }
 """Package -> the other packages that it may use: data flows from workload to swarm, client, record and analysis."""
 ONLY_IN = {

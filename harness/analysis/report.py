@@ -20,6 +20,7 @@ from harness.analysis.summary import Summary, summarise
 from harness.analysis.tables import Footnotes, Sides, hit_table, kinds, latency_table
 from harness.analysis.target_tables import check_table, identity_table, server_table
 from harness.analysis.trust import trust_table
+from harness.analysis.waterfall_table import waterfall_lines, waterfall_table
 
 WORKS = "works"
 """The verdict of a start-up check that found nothing wrong."""
@@ -37,11 +38,17 @@ def render(runs: Sequence[Run], console: Console) -> None:
     for number, summary in sides.numbered():
         if summary.check and summary.check.verdict != WORKS:
             _say(console, f"Problem: {sides.prefix(number)}start-up check: {summary.check.sentence}", style="red")
+        for problem in summary.contamination.problems:
+            _say(console, f"Problem: {sides.prefix(number)}{problem}", style="red")
     _section(console, "Who answered", identity_table(sides, notes))
     _section(console, "Start-up check", check_table(sides, notes))
     for number, summary in sides.numbered():
         if summary.check:
             _say(console, f"{sides.prefix(number)}{summary.check.sentence}")
+    _section(console, "Where the hit rate went, in tokens", waterfall_table(sides, notes))
+    for number, summary in sides.numbered():
+        for line in waterfall_lines(summary.waterfall):
+            _say(console, f"{sides.prefix(number)}{line}")
     for kind, scenario in kinds(sides):
         of_kind = f"{kind} (scenario {scenario})"
         _section(console, f"{of_kind}: latency in ms", latency_table(sides, kind, scenario, notes))
@@ -56,6 +63,9 @@ def render(runs: Sequence[Run], console: Console) -> None:
         _section(console, title, trust_table(summary, notes))
     _paragraph(console, [("red", f"Problem{which}: {problem}") for run, which in named for problem in run.problems])
     _paragraph(console, [("", f"Note{which}: {sentence}") for run, which in named for sentence in run.manifest.notes])
+    for number, summary in sides.numbered():
+        sentences = (*summary.contamination.notes, summary.herds.sentence())
+        _paragraph(console, [("", f"Note: {sides.prefix(number)}{sentence}") for sentence in sentences if sentence])
     _paragraph(console, [("dim", note) for note in notes.all()])
 
 

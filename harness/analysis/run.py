@@ -26,6 +26,8 @@ class TargetRun:
     target: TargetRecord
     phases: tuple[Phase, ...]
     """Those that were spent on it, maybe together with others."""
+    number: int
+    """The target's number within the run."""
 
     @property
     def measured(self) -> pd.DataFrame:
@@ -58,8 +60,9 @@ class Run:
                 server_metrics=self.server_metrics[self.server_metrics["target"] == target.name],
                 target=target,
                 phases=tuple(phase for phase in self.manifest.phases if target.name in phase.targets),
+                number=number,
             )
-            for target in self.manifest.targets
+            for number, target in enumerate(self.manifest.targets)
         ]
 
     def only_target(self) -> TargetRun:

@@ -9,12 +9,16 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.agreement import Agreement, agreement
+from harness.analysis.contamination import Contamination, contamination
 from harness.analysis.counters import CounterRate, of_counters
+from harness.analysis.herd import Herds, find_herds
 from harness.analysis.hit_rate import HitRate, of_requests
 from harness.analysis.latency import Percentiles, percentiles
 from harness.analysis.pages import replicas, show_engine
+from harness.analysis.request_log import read_log
 from harness.analysis.run import TargetRun
 from harness.analysis.server import ServerFigures, of_server
+from harness.analysis.waterfall import Waterfall, waterfall
 from harness.record.manifest import StartUpCheck
 
 
@@ -106,6 +110,9 @@ class Summary:
     counters: CounterRate
     server: ServerFigures
     agreement: Agreement
+    contamination: Contamination
+    herds: Herds
+    waterfall: Waterfall
     planned_lengths: PlannedLengths
     stamps: Stamps
     chunks_counted: int
@@ -130,6 +137,8 @@ def summarise(run: TargetRun) -> Summary:
     counted = of_counters(pages, run.target)
     server = of_server(run, pages)
     external = server.external_cached_tokens
+    agreed = agreement(run.requests, counted, None if external is None else external.value)
+    log = read_log(run)
     lacks = {
         "cached_tokens": hits.ok_cached_unknown > 0,
         "metrics": bool(pages) and not show_engine(pages),
@@ -145,7 +154,10 @@ def summarise(run: TargetRun) -> Summary:
         hit_rate=hits,
         counters=counted,
         server=server,
-        agreement=agreement(run.requests, counted, None if external is None else external.value),
+        agreement=agreed,
+        contamination=contamination(run, log, pages, agreed),
+        herds=find_herds(log, run.target.identity.get("granularity_tokens") or 1),
+        waterfall=waterfall(log, run.target),
         planned_lengths=_planned_lengths(measured),
         stamps=_stamps(measured),
         chunks_counted=int((measured["output_tokens_source"] == "events").sum()),

@@ -51,7 +51,7 @@ class FirstRequests:
         lane, labels = self._lane, self._labels("check")
 
         def record(sent: Sent) -> None:
-            asked = Asked(sent.request_id, sent.due_ns, sent.path, sent.output_tokens)
+            asked = Asked(sent.request_id, sent.due_ns, sent.due_ns, sent.path, sent.output_tokens)
             self._writer.add(request_row(labels, asked, sent.reply))
 
         return check_start_up(
@@ -71,7 +71,8 @@ class FirstRequests:
             self._labels("warmup"), 0, self._client, self._lane.engine, renderer, False, _Open(), self._record
         )
         for number in range(self._made.options.warm_up_requests):
-            reply = player.send(self._session(number), 0, [], due_ns=time.time_ns())
+            now_ns = time.time_ns()
+            reply = player.send(self._session(number), 0, [], due_ns=now_ns, free_ns=now_ns)
             if reply.status != "ok":
                 raise TargetError(
                     f"A warm-up request to {self._lane.target.url} failed ({reply.status}): {reply.error}. "

@@ -53,6 +53,10 @@ def add_arguments(parser: ArgumentParser, scenario: str) -> None:
         help="what to send: a file in scenarios/ or, on the command line, the path of one",
     )  # fmt: skip
     add(
+        "--set", dest="changes", default="", metavar="KEY=VALUE;...", env_var="KVSWARM_SET",
+        help="keys of the scenario with other values, such as pressure=2 or fault.rate=0.5; seed=2",
+    )  # fmt: skip
+    add(
         "--target", default="", metavar="URL|NAME|FILE,...", env_var="KVSWARM_TARGET",
         help="whom to load: an OpenAI base URL such as http://127.0.0.1:8000/v1, or a file in scenarios/targets; "
         "several with commas between them",
@@ -87,6 +91,8 @@ class RunOptions:
     """Options as given, each of the right type; whether scenario and target exist shows when they are opened."""
 
     scenario: str
+    changes: str
+    """Keys of the scenario with other values."""
     target: str
     together: bool
     run_time_s: float | None
@@ -112,6 +118,7 @@ class RunOptions:
             raise InputError(f"run-id is {given.run_id!r}; use letters, digits, dot, dash and underscore only.")
         return cls(
             scenario=given.scenario.strip(),
+            changes=given.changes,
             target=given.target.strip(),
             together=given.together in (True, "true"),
             run_time_s=_run_time(given.run_time),

@@ -55,23 +55,27 @@ class Player:
         self._record = record
         self._slot = slot
 
-    def play(self, session: Session) -> None:
+    def play(self, session: Session, load_began_ns: int) -> None:
         """Send the turns of `session` in order; a failed turn ends it, since the next one would build on its answer."""
         replies: list[Message] = []
-        previous_end_ns = time.time_ns()
+        free_ns = time.time_ns()
         for turn in session.turns:
-            due_ns = previous_end_ns + round(turn.think_time_s * 1e9)
+            due_ns = (
+                free_ns + round(turn.think_time_s * 1e9)
+                if turn.due_s is None
+                else load_began_ns + round(turn.due_s * 1e9)
+            )
             if self._gate.wait((due_ns - time.time_ns()) / 1e9):
                 return
-            reply = self.send(session, turn.index, replies, due_ns)
+            reply = self.send(session, turn.index, replies, due_ns, free_ns)
             if reply.status != "ok":
                 self._gate.wait(FAILURE_PAUSE_S)
                 return
             replies.append(self._live(turn.index, session, reply) if self._live_replies else turn.reply)
-            previous_end_ns = reply.t_end or time.time_ns()
+            free_ns = reply.t_end or time.time_ns()
 
-    def send(self, session: Session, index: int, replies: list[Message], due_ns: int) -> Reply:
-        """Send one turn and record its row."""
+    def send(self, session: Session, index: int, replies: list[Message], due_ns: int, free_ns: int) -> Reply:
+        """Send one turn and record its row. `free_ns`: since when nothing before it keeps its user busy."""
         turn = session.turns[index]
         messages = session.prompt(index, replies)
         labels = self._labels
@@ -84,6 +88,7 @@ class Player:
             asked = Asked(
                 request_id=request_id,
                 due_ns=due_ns,
+                free_ns=free_ns,
                 path=self._renderer.path(messages),
                 output_tokens=turn.output_tokens,
                 user=self._user,
@@ -91,6 +96,8 @@ class Player:
                 turn=turn.index,
                 warmth=warmth(turn),
                 slot=self._slot,
+                fault=session.fault(turn.index),
+                tenant=session.tenant,
             )
             self._record(request_row(labels, asked, reply), reply)
 

@@ -15,8 +15,10 @@ from harness.engines.openai import OpenAIEngine
 from harness.engines.target import Target, resolve_targets
 from harness.errors import InputError, TargetError
 from harness.swarm.options import RunOptions, scenarios_folder
+from harness.workload.change import changed
 from harness.workload.learning import learn
 from harness.workload.lexicon import Lexicon
+from harness.workload.pressure import solve_pressure
 from harness.workload.scenario import Scenario, load_scenario
 from harness.workload.words import CANDIDATES
 from harness.workload.workload import Workload
@@ -62,7 +64,7 @@ def prepare(options: RunOptions) -> Preparation:
     Raises InputError (with one sentence) if the run cannot be made.
     """
     folder = scenarios_folder()
-    scenario = load_scenario(options.scenario, folder)
+    scenario = changed(load_scenario(options.scenario, folder), options.changes)
     targets = resolve_targets(options.target, folder / "targets")
     if len(targets) > 1 and not options.together and options.run_time_s is None:
         raise InputError(
@@ -73,6 +75,7 @@ def prepare(options: RunOptions) -> Preparation:
         targets = tuple(target.model_copy(update={"model": options.model}) for target in targets)
     engines = [connect(target) for target in targets]
     identities = [_identity(engine, options) for engine in engines]
+    scenario = solve_pressure(scenario, _least_capacity(identities))
     lexicons = _lexicons(engines, scenario)
     lanes = tuple(
         Lane(engine.target, engine, identity, lexicon)
@@ -83,6 +86,11 @@ def prepare(options: RunOptions) -> Preparation:
     run_id = options.run_id or f"{time.strftime('%Y%m%d-%H%M%S')}-{scenario.name}"
     # A run may have the name of one elsewhere, whose texts the servers have seen.
     return Preparation(options, run_id, f"{run_id}-{secrets.token_hex(4)}", scenario, lanes)
+
+
+def _least_capacity(identities: Sequence[Identity]) -> int | None:
+    """Of the targets whose capacity is known, in tokens: pressure is then as asked there, and less at the others."""
+    return min((each.capacity_tokens for each in identities if each.capacity_tokens is not None), default=None)
 
 
 def _identity(engine: OpenAIEngine, options: RunOptions) -> Identity:

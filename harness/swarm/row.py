@@ -38,6 +38,8 @@ class Asked:
 
     request_id: str
     due_ns: int
+    free_ns: int
+    """When whoever sends it was through with what came before, be it before due_ns or after."""
     path: list[tuple[int, int]]
     output_tokens: int
     user: int | None = None
@@ -45,6 +47,8 @@ class Asked:
     turn: int | None = None
     warmth: str | None = None
     slot: int | None = None
+    fault: str | None = None
+    tenant: str | None = None
 
 
 def request_row(
@@ -54,9 +58,11 @@ def request_row(
 ) -> dict[str, Any]:
     """All columns of `harness.record.schema.REQUESTS`; what is not known is None.
 
-    In a closed loop a turn is due when the one before has ended: nothing is blocked, and all lag is the harness's own.
+    Of a lag, what passed until the request's user was free is `blocked_ms`: nothing, where a turn is due after the end
+    of the one before. The rest is the harness's own.
     """
     lag_ms = None if reply.t_send is None or reply.clock_stepped else (reply.t_send - asked.due_ns) / 1e6
+    blocked_ms = None if lag_ms is None else max(0.0, (asked.free_ns - asked.due_ns) / 1e6)
     ttft_due_ms = None if reply.t_first is None or reply.clock_stepped else (reply.t_first - asked.due_ns) / 1e6
     return {
         "run_id": labels.run_id,
@@ -79,8 +85,8 @@ def request_row(
         "t_last": reply.t_last,
         "t_end": reply.t_end,
         "connect_ms": reply.connect_ms,
-        "blocked_ms": None if lag_ms is None else 0.0,
-        "late_ms": lag_ms,
+        "blocked_ms": blocked_ms,
+        "late_ms": None if lag_ms is None or blocked_ms is None else lag_ms - blocked_ms,
         "lag_ms": lag_ms,
         "ttft_ms": reply.ttft_ms,
         "ttft_due_ms": ttft_due_ms,
@@ -106,8 +112,8 @@ def request_row(
         "decode_ms": reply.decode_ms,
         "path": [identity for identity, _ in asked.path],
         "path_tokens": [tokens for _, tokens in asked.path],
-        "fault": None,
-        "tenant": None,
+        "fault": asked.fault,
+        "tenant": asked.tenant,
         "cache_salt": labels.cache_salt,
         "replica": None,
         "slot": asked.slot,

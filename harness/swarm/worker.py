@@ -94,6 +94,8 @@ class WorkerRun:
         self._drained = Event()
         self._rows = self._failed = self._cancelled = 0
         self._cpu_s, self._wall_s = _cpu_s(), time.monotonic()
+        self._began_ns = time.time_ns()
+        """When the load began, as far as this worker knows."""
         self._bad_row = self._unwritten = self._reason = ""
         self._send_part = send_part
         self._outbox = None if is_there(plan.folder, plan.run_id) else Outbox(plan.run_id)
@@ -128,7 +130,7 @@ class WorkerRun:
         """Play the next session of this worker on the player's target."""
         self._in_flight += 1
         try:
-            player.play(self._players[player].next_session())
+            player.play(self._players[player].next_session(), self._began_ns)
         finally:
             self._in_flight -= 1
 

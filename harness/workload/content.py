@@ -10,6 +10,8 @@ from hashlib import sha256
 
 CACHED_TEXTS = 256
 """How many word texts are kept: system prompts and the history of running sessions come again in every turn."""
+LEAST_ID_WORDS = 8
+"""Words that spell an id in a lexicon of 512 words, the most that one has; a smaller one takes more."""
 
 _ID_VALUES = 2**64
 _BLOCK = struct.Struct(">16H")
@@ -58,6 +60,20 @@ def words_text(words: tuple[str, ...], identity: int, count: int) -> str:
 def stream_words(words: Sequence[str], identity: int, count: int) -> str:
     """`count` words of the stream of `identity`, each after a space, without the words that spell it."""
     return "".join([" " + words[number] for number in _stream(identity, len(words), count)])
+
+
+def cut_text(words: tuple[str, ...], whole: str, start: int, count: int | None, changed: bool) -> str:
+    """`count` words of the text `whole` after its first `start`; None: all that follows, be it words or not.
+
+    `changed`: each word gives way to the next of `words`.
+    """
+    rest = whole.split(" ", start + 1)[-1]
+    if count is None and not changed:
+        return f" {rest}"
+    kept = rest.split(" ", count or -1)[:count]
+    if changed:
+        kept = [words[(words.index(word) + 1) % len(words)] for word in kept]
+    return "".join([f" {word}" for word in kept])
 
 
 def _word_numbers(identity: int, lexicon_size: int, count: int) -> list[int]:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from functools import lru_cache
-from itertools import accumulate
-
+from harness.errors import ScenarioError
 from harness.workload.content import content_id
 from harness.workload.distribution import Draws, LongestDraws
 from harness.workload.parts import opening, shared_segment, turns
-from harness.workload.scenario import WORDS, LongDocument, Zipf
+from harness.workload.popularity import choice
+from harness.workload.scenario import WORDS, LongDocument
 from harness.workload.session import Segment, Session
 
 
 def session(scenario: LongDocument, seed: str, number: int) -> Session:
     """Session `number`; `seed` (the scenario's and the nonce) goes into the texts only."""
     draws = Draws(scenario.seed, "session", number)
-    return _session(scenario, seed, number, _popular_document(scenario, draws), draws)
+    return _session(scenario, seed, number, _document(scenario, number, draws), draws)
 
 
 def longest_session(scenario: LongDocument) -> Session:
     """A session of the largest lengths that any session can have."""
-    longest = max(range(scenario.documents), key=lambda document: document_tokens(scenario, document))
+    longest = max(range(document_count(scenario)), key=lambda document: document_tokens(scenario, document))
     return _session(scenario, "", 0, longest, LongestDraws())
+
+
+def document_count(scenario: LongDocument) -> int:
+    """How many documents there are. Raises ScenarioError if that waits for `solve_pressure`."""
+    if scenario.documents is None:
+        raise ScenarioError(
+            f"The documents of scenario {scenario.name} are not counted yet: its pressure has to be solved first."
+        )
+    return scenario.documents
 
 
 def document_tokens(scenario: LongDocument, document: int) -> int:
@@ -52,16 +59,13 @@ def _session(scenario: LongDocument, seed: str, number: int, document: int, draw
     )
 
 
-def _popular_document(scenario: LongDocument, draws: Draws) -> int:
-    """The document that a session asks about, by one random number that serves no other purpose."""
-    chance = draws.stream("popularity").random()
-    if isinstance(scenario.popularity, Zipf):
-        weights = _zipf_sums(scenario.documents, scenario.popularity.zipf)
-        return min(bisect_right(weights, chance * weights[-1]), scenario.documents - 1)
-    return int(chance * scenario.documents)
-
-
-@lru_cache(maxsize=8)
-def _zipf_sums(documents: int, exponent: float) -> tuple[float, ...]:
-    """Running sums of the weights 1 / k^exponent, k from 1 (document 0) to `documents`."""
-    return tuple(accumulate(k**-exponent for k in range(1, documents + 1)))
+def _document(scenario: LongDocument, number: int, draws: Draws) -> int:
+    """The document that session `number` asks about; where it is drawn, by a random number of no other purpose."""
+    documents = document_count(scenario)
+    match scenario.order:
+        case "interleave":
+            return number % documents
+        case "tile":
+            return number // scenario.repeats % documents
+        case "random":
+            return choice(scenario.popularity, documents, draws.stream("popularity").random())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag
+from pydantic import BaseModel, ConfigDict, Field, RootModel, field_validator, model_validator
 
 from harness.errors import ScenarioError
-from harness.workload.distribution import Length, LengthOrNone, Pause
+from harness.workload.distribution import Length, LengthOrNone, LogNormal, Pause, Uniform
+from harness.workload.faults import Fault
+from harness.workload.popularity import Popularity
+from harness.workload.trace_file import TraceKeys
+from harness.workload.tree import Sharing, check_levels
 from harness.yamlfile import load_model
 
 PYTHON_DOCS, WORDS = "python-docs", "words"
@@ -51,6 +56,64 @@ class Scenario(BaseModel):
         description="Pause in seconds between the end of an answer and the session's next request; "
         "the first request of a session follows at once.",
     )
+    sharing: Sharing | None = Field(
+        default=None,
+        description="What sessions share before the kind's own parts: a list of levels, or the share of all prompt "
+        "tokens that a cache without limits would serve, from which the length of what is shared follows.",
+    )
+    fault: Fault | None = Field(
+        default=None, description="An arrangement fault that some requests have: {kind: ..., rate: 0.3}."
+    )
+    pressure: float | None = Field(
+        default=None,
+        strict=True,
+        gt=0,
+        allow_inf_nan=False,
+        description="Working set as a multiple of the engine's KV capacity. The number of documents (long-document), "
+        "else of tenants (sharing), else of running sessions follows from it.",
+    )
+    capacity_tokens: int | None = Field(
+        default=None,
+        strict=True,
+        ge=1,
+        description="KV capacity that the pressure is a multiple of; left out: what the engine reports.",
+    )
+    running_sessions: int | None = Field(
+        default=None,
+        strict=True,
+        ge=1,
+        description="How many sessions run at the same time, which is the number of users to start; what they alone "
+        "can come back to counts in the working set.",
+    )
+
+    fault_kinds: ClassVar[tuple[str, ...]] = ("timestamp-first", "request-id-first", "whitespace-changed")
+    """The arrangement faults that make sense for this kind."""
+
+    @field_validator("sharing")
+    @classmethod
+    def _levels_fit(cls, sharing: Sharing | None) -> Sharing | None:
+        if isinstance(sharing, tuple):
+            check_levels(sharing)
+        return sharing
+
+    @field_validator("fault")
+    @classmethod
+    def _fault_of_this_kind(cls, fault: Fault | None) -> Fault | None:
+        if fault is not None and fault.kind not in cls.fault_kinds:
+            raise ValueError(
+                f"{fault.kind} makes no sense for this kind of scenario; give {' or '.join(cls.fault_kinds)}"
+            )
+        return fault
+
+    @model_validator(mode="after")
+    def _capacity_for_pressure(self) -> Scenario:
+        if self.capacity_tokens is not None and self.pressure is None:
+            raise ValueError("capacity_tokens has no effect without pressure; give both or none")
+        return self
+
+    @property
+    def fault_kind(self) -> str | None:
+        return self.fault.kind if self.fault else None
 
     @staticmethod
     def from_json(text: str) -> Scenario:
@@ -79,32 +142,38 @@ class AgentLoop(Scenario):
         description="Tokens of each observation: what a tool gave back, as a user message."
     )
 
+    fault_kinds = (*Scenario.fault_kinds, "tools-shuffled")
 
-class Zipf(BaseModel):
-    """A few things are asked for often, most of them rarely."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    zipf: float = Field(
-        gt=0, le=10, description="Exponent s: the k-th most popular document has weight 1 / k^s. Try 0.8 to 1.2."
-    )
-
-
-Popularity = Annotated[
-    Annotated[Literal["uniform"], Tag("uniform")] | Annotated[Zipf, Tag("zipf")],
-    Discriminator(lambda value: "uniform" if isinstance(value, str) else "zipf"),
-]
+    @model_validator(mode="after")
+    def _tools_to_shuffle(self) -> AgentLoop:
+        if self.fault_kind == "tools-shuffled" and _most(self.tools_tokens) < 2:
+            raise ValueError("the fault tools-shuffled needs tools; give tools_tokens of at least 2")
+        return self
 
 
 class LongDocument(Scenario):
     """Questions about long documents, each of which many sessions may ask about."""
 
     kind: Literal["long-document"] = Field(description="long-document: questions about documents that recur.")
-    documents: int = Field(strict=True, ge=1, description="How many different documents there are.")
+    documents: int | None = Field(
+        default=None,
+        strict=True,
+        ge=1,
+        description="How many different documents there are; must be given unless pressure is, which sets it.",
+    )
     document_tokens: Length = Field(description="Tokens of a document; drawn once for each document.")
     popularity: Popularity = Field(
         default="uniform",
         description="How a session chooses its document: uniform, or {zipf: s}, where document 0 is the most popular.",
+    )
+    order: Literal["random", "interleave", "tile"] = Field(
+        default="random",
+        description="How documents recur. random: each session draws its own; interleave: far apart, one session after "
+        "the other takes the next document, and the first again after the last; tile: back to back, so many sessions "
+        "in a row as repeats says ask about one document.",
+    )
+    repeats: int = Field(
+        default=4, strict=True, ge=1, description="With order: tile, sessions in a row that ask about one document."
     )
     questions: Length = Field(description="Questions that a session asks about its document, one a request.")
     question_tokens: Length = Field(description="Tokens of each question, never asked before.")
@@ -122,6 +191,18 @@ class LongDocument(Scenario):
         ".md files.",
     )
 
+    fault_kinds = (*Scenario.fault_kinds, "passages-reranked")
+
+    @model_validator(mode="after")
+    def _documents_fit(self) -> LongDocument:
+        if self.documents is None and self.pressure is None:
+            raise ValueError("documents is missing; give how many documents there are, or pressure")
+        if self.order != "random" and self.popularity != "uniform":
+            raise ValueError(f"with order: {self.order} all documents are as popular; leave popularity out")
+        if self.fault_kind == "passages-reranked" and self.corpus != WORDS:
+            raise ValueError("the fault passages-reranked moves parts of documents of words only; give corpus: words")
+        return self
+
 
 class MultiRound(Scenario):
     """Chats: each user has a preamble of their own, and every round is added to the conversation."""
@@ -135,15 +216,42 @@ class MultiRound(Scenario):
     rounds: Length = Field(description="Requests of a session: one question and one answer each.")
     user_tokens: Length = Field(description="Tokens of each message of the user.")
 
+    fault_kinds = (*Scenario.fault_kinds, "preamble-first")
 
-class _ScenarioFile(RootModel[Annotated[AgentLoop | LongDocument | MultiRound, Field(discriminator="kind")]]):
+    @model_validator(mode="after")
+    def _preamble_to_move(self) -> MultiRound:
+        if self.fault_kind == "preamble-first" and not self.preamble_tokens:
+            raise ValueError("the fault preamble-first needs a preamble; give preamble_tokens")
+        if self.fault_kind == "preamble-first" and not (self.system_tokens or self.sharing):
+            raise ValueError("the fault preamble-first needs parts to move before; give system_tokens or sharing")
+        return self
+
+
+class Replay(TraceKeys, Scenario):
+    """The requests of a trace: when, how long, and what they share. Each prompt is one message of the user."""
+
+    kind: Literal["replay"] = Field(description="replay: the requests of a trace.")
+    output_tokens: LengthOrNone = Field(
+        default=0, description="Tokens of the answers whose length the trace does not tell. 0: it must tell all."
+    )
+
+    @model_validator(mode="after")
+    def _nothing_but_the_trace(self) -> Replay:
+        for key in ("replies", "system_tokens", "think_time_s", "sharing", "pressure", "running_sessions"):
+            if getattr(self, key) != Scenario.model_fields[key].default:
+                raise ValueError(f"{key} has no effect in a replay, where the trace decides; leave it out")
+        return self
+
+
+class _ScenarioFile(RootModel[Annotated[AgentLoop | LongDocument | MultiRound | Replay, Field(discriminator="kind")]]):
     """A file holds one scenario; its `kind` says which keys it has."""
 
 
 def load_scenario(text: str, folder: Path) -> Scenario:
     """The scenario called `text` in `folder`, or else that of the YAML file at the path `text`.
 
-    Raises ScenarioError for an unknown name (and tells the known ones) and for whatever is wrong in the file.
+    Raises ScenarioError for an unknown name (and tells the known ones) and for whatever is wrong in the file, and
+    InputError for what is wrong in the trace of a replay.
     """
     path = folder / f"{text}.yaml"
     if not path.is_file():
@@ -154,6 +262,8 @@ def load_scenario(text: str, folder: Path) -> Scenario:
                 f'There is no scenario "{text}": it is neither a file nor a name in {folder} (known there: {known}).'
             )
     scenario = load_model(path, _ScenarioFile, ScenarioError).root
+    if isinstance(scenario, Replay):
+        return scenario.located(path)
     if isinstance(scenario, LongDocument) and scenario.corpus not in (PYTHON_DOCS, WORDS):
         corpus = path.parent / Path(scenario.corpus).expanduser()
         if not corpus.exists():
@@ -163,6 +273,15 @@ def load_scenario(text: str, folder: Path) -> Scenario:
             )
         return scenario.model_copy(update={"corpus": str(corpus.resolve())})
     return scenario
+
+
+def scenario_from(plain: Mapping[str, Any]) -> Scenario:
+    """The scenario of plain values, such as a file holds. Raises pydantic's ValidationError."""
+    return _ScenarioFile.model_validate(plain).root
+
+
+def _most(length: int | Uniform | LogNormal) -> int:
+    return length if isinstance(length, int) else length.max
 
 
 def scenario_names(folder: Path) -> list[str]:

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple, Protocol
+
+
+class Cut(NamedTuple):
+    """A piece of another segment's text, from word `start` on; all before it is words of one token each."""
+
+    source: int
+    """Content id of the whole text."""
+    source_tokens: int
+    start: int
+    changed: bool = False
+    """Each word of the piece is replaced with the next one of the lexicon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,15 +27,17 @@ class Segment:
     """
 
     kind: str
-    """system, tools, preamble, document, user, observation or reply."""
+    """shared, system, tools, preamble, document, user, observation, block (of a trace), reply or fault."""
     content_id: int
-    """int64; also spells the first words of the text, see `harness.workload.content`."""
+    """int64; also spells the first words of the text, see `harness.workload.content`, unless it is cut."""
     tokens: int
     """Length of the text in the engine's tokens."""
     document: int | None = None
     """Number of the corpus document whose text this is; None: words drawn from the content id."""
     text: str | None = None
     """The text itself where it is not made from the id: a live reply of the engine."""
+    cut: Cut | None = None
+    """Where the text is a piece of another segment's: which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +65,22 @@ class Turn:
     """The scripted answer (of `output_tokens` tokens), which `replies: scripted` appends in place of the engine's."""
     think_time_s: float
     """Pause between the end of the turn before (for turn 0: the start of the session) and this one's send."""
+    due_s: float | None = None
+    """When it is to be sent, from the start of the load, or at the end of the turn before if that is later; None:
+    `think_time_s` decides."""
+
+
+class Rearrangement(Protocol):
+    """How one request is sent otherwise than its session has it."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the arrangement fault."""
+        ...
+
+    def apply(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The prompt as it is sent: of the same length."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +92,38 @@ class Session:
     opening: tuple[Message, ...]
     turns: tuple[Turn, ...]
     keeps_history: bool
+    tenant: str | None = None
+    """Whom the session belongs to; None where no level of a sharing tree is the tenant's."""
+    faults: tuple[Rearrangement | None, ...] = ()
+    """What is done to each turn's prompt; empty: nothing to any of them."""
+
+    @property
+    def starts_s(self) -> float | None:
+        """When it is to start, from the start of the load; None: as soon as somebody plays it."""
+        return self.turns[0].due_s
+
+    @property
+    def shared_head(self) -> tuple[Segment, ...]:
+        """The segments at the beginning of every prompt that other sessions can have too."""
+        segments = (segment for message in self.opening for segment in message.segments)
+        return tuple(takewhile(lambda segment: segment.kind != "preamble", segments))
+
+    def fault(self, turn: int) -> str | None:
+        """Name of the arrangement fault that the prompt of turn number `turn` has; None: it has none."""
+        rearrangement = self.faults[turn] if self.faults else None
+        return rearrangement.kind if rearrangement else None
 
     def prompt(self, turn: int, replies: Sequence[Message]) -> tuple[Message, ...]:
-        """The messages of turn number `turn`, given the `turn` replies (scripted or live) before it."""
+        """The messages of turn number `turn`, given the `turn` replies (scripted or live) before it, as they are sent:
+        with the turn's arrangement fault if it has one."""
         history: list[Message] = []
         if self.keeps_history:
             for earlier, reply in zip(self.turns[:turn], replies, strict=True):
                 history += (earlier.question, reply)
-        return (*self.opening, *history, self.turns[turn].question)
+        messages = (*self.opening, *history, self.turns[turn].question)
+        rearrangement = self.faults[turn] if self.faults else None
+        return rearrangement.apply(messages) if rearrangement else messages
+
+    def scripted_prompt(self, turn: int) -> tuple[Message, ...]:
+        """The messages of turn number `turn` after scripted replies."""
+        return self.prompt(turn, [earlier.reply for earlier in self.turns[:turn]])

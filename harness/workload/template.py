@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from harness.engines.base import ChatMessages
@@ -32,6 +32,8 @@ class Template:
     as it can stand: all of `head` in `tail`, all of "user>assistant" in "assistant>user"."""
     reply_after_tail: bool
     """The tail is the piece between user and assistant: an answer that is sent back stands where it was generated."""
+    head_shared: int = 0
+    """So many tokens at the very beginning are the same whoever speaks first; 0 where the pieces were not seen."""
 
     def path(self, messages: Sequence[Message]) -> list[tuple[int, int]]:
         """The prompt as (content id, tokens) pairs from its first token to its last, template and openers included.
@@ -39,7 +41,8 @@ class Template:
         A live answer is sent without an opener.
         """
         first = messages[0].role
-        entries = [_piece(f"head {first}", self.head[first]), *self._content(messages[0])]
+        head = [_piece("head", self.head_shared), _piece(f"head {first}", self.head[first] - self.head_shared)]
+        entries = [*head, *self._content(messages[0])]
         for before, message in pairwise(messages):
             pair = f"{before.role}>{message.role}"
             entries += [_piece(pair, self.between[pair]), *self._content(message)]
@@ -133,7 +136,14 @@ def _template_of_pieces(
         tail={role: len(piece) for role, piece in tail.items()},
         head_known=True,
         reply_after_tail=reply_after_tail,
+        head_shared=_shared([pieces[0][: len(pieces[0]) - opener_tokens] for pieces in seen]),
     )
+
+
+def _shared(heads: Sequence[Sequence[int]]) -> int:
+    """How many tokens all begin with."""
+    alike = (len(set(tokens)) == 1 for tokens in zip(*heads, strict=False))
+    return sum(1 for _ in takewhile(bool, alike))
 
 
 def _template_of_counts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.errors import ScenarioError
-from harness.workload.content import content_id, words_text
+from harness.workload.content import content_id, cut_text, words_text
 from harness.workload.corpus import Corpus, open_corpus
 from harness.workload.documents import document_text
 from harness.workload.lexicon import Lexicon
@@ -39,6 +39,11 @@ class Renderer:
         if segment.text is not None:
             return segment.text
         words = self._lexicon.words
+        if segment.cut is not None:
+            source, source_tokens, start, changed = segment.cut
+            whole = self._text(Segment(segment.kind, source, source_tokens, segment.document))
+            to_the_end = start + segment.tokens == source_tokens
+            return cut_text(words, whole, start, None if to_the_end else segment.tokens, changed)
         if segment.document is None or self._corpus is None:
             return words_text(words, segment.content_id, segment.tokens)
         fit = self._lexicon.documents[segment.document]

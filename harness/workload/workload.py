@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
-from harness.workload import agent_loop, long_document, multi_round
-from harness.workload.scenario import WORDS, AgentLoop, LongDocument, MultiRound, Scenario
+from harness.workload.faults import with_faults
+from harness.workload.kinds import makers
+from harness.workload.long_document import document_count, document_tokens
+from harness.workload.pressure import solve_pressure
+from harness.workload.scenario import WORDS, LongDocument, Scenario
 from harness.workload.session import Message, Session
+from harness.workload.sharing import tree
 from harness.workload.template import Template
+from harness.workload.tree import branch, longest_branch, with_branch
 
 
 class Workload:
@@ -18,14 +20,20 @@ class Workload:
     """
 
     def __init__(self, scenario: Scenario, nonce: str) -> None:
-        self.scenario = scenario
+        """Raises ScenarioError if the scenario's sharing or pressure cannot be had, InputError if its pressure waits
+        for a capacity: see `solve_pressure`."""
+        self.scenario = solve_pressure(scenario, None)
+        self.levels = tree(self.scenario)
+        """The sharing tree, root first, also where the scenario gives it as a share; empty if there is none."""
         self.seed = f"{scenario.seed}/{nonce}"
         """What all content ids are made with."""
-        self._session, self._longest_session = _kind(scenario)
+        self._make, self._make_longest = makers(self.scenario)
 
     def session(self, number: int) -> Session:
         """Session `number`, counted from 0."""
-        return self._session(self.seed, number)
+        way = branch(self.levels, self.scenario.seed, self.seed, number)
+        session = with_branch(self._make(self.seed, number), way)
+        return with_faults(session, self.scenario.fault, self.scenario.seed, self.seed)
 
     @property
     def roles(self) -> frozenset[str]:
@@ -37,9 +45,7 @@ class Workload:
         """Tokens of each document that real text is wanted for, by document number; empty if none is."""
         if not isinstance(self.scenario, LongDocument) or self.scenario.corpus == WORDS:
             return ()
-        return tuple(
-            long_document.document_tokens(self.scenario, document) for document in range(self.scenario.documents)
-        )
+        return tuple(document_tokens(self.scenario, document) for document in range(document_count(self.scenario)))
 
     def longest_prompt_tokens(self, template: Template) -> int:
         """The length that no prompt of any session exceeds, template included.
@@ -56,14 +62,5 @@ class Workload:
         session = self._longest_session()
         return session.prompt(len(session.turns) - 1, [turn.reply for turn in session.turns[:-1]])
 
-
-def _kind(scenario: Scenario) -> tuple[Callable[[str, int], Session], Callable[[], Session]]:
-    """How sessions of this kind of scenario are made: one by seed and number, and the longest."""
-    match scenario:
-        case AgentLoop():
-            return partial(agent_loop.session, scenario), partial(agent_loop.longest_session, scenario)
-        case LongDocument():
-            return partial(long_document.session, scenario), partial(long_document.longest_session, scenario)
-        case MultiRound():
-            return partial(multi_round.session, scenario), partial(multi_round.longest_session, scenario)
-    raise TypeError(f"{type(scenario).__name__} is not a kind of scenario")
+    def _longest_session(self) -> Session:
+        return with_branch(self._make_longest(), longest_branch(self.levels))

@@ -39,6 +39,7 @@ def test_a_target_is_all_that_must_be_given() -> None:
     options = RunOptions.from_namespace(parse("--target", "http://127.0.0.1:8000/v1"))
     assert options == RunOptions(
         scenario="agent-loop",
+        changes="",
         target="http://127.0.0.1:8000/v1",
         together=False,
         run_time_s=None,

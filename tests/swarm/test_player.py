@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from tests.swarm.fakes import LABELS, MS, URL, FakeClient, reply, small_lexicon,
 from tests.workload.samples import agent_loop
 
 SCENARIO = agent_loop(steps=3, output_tokens=2)
+BEGAN_NS = 4_000 * MS
 RENDERER = Renderer(small_lexicon(), SCENARIO)
 
 
@@ -42,14 +44,25 @@ class FakeGate:
 class Played:
     """What a player did with one session."""
 
-    def __init__(self, replies: Iterable[Reply], *, live: bool = False, admitted: int = 10, **turn: Any) -> None:
-        self.session: Session = Workload(SCENARIO.model_copy(update=turn), "n").session(0)
+    def __init__(
+        self,
+        replies: Iterable[Reply],
+        *,
+        live: bool = False,
+        admitted: int = 10,
+        due_s: Sequence[float | None] = (),
+        **turn: Any,
+    ) -> None:
+        session: Session = Workload(SCENARIO.model_copy(update=turn), "n").session(0)
+        due = dict(enumerate(due_s))
+        turns = tuple(replace(each, due_s=due.get(each.index)) for each in session.turns)
+        self.session = replace(session, turns=turns)
         self.client = FakeClient(replies)
         self.gate = FakeGate(admitted)
         self.rows: list[dict[str, Any]] = []
         engine = OpenAIEngine(Target(url=URL), "m")
         client = cast(TimedClient, self.client)
-        Player(LABELS, 0, client, engine, RENDERER, live, self.gate, self.keep).play(self.session)
+        Player(LABELS, 0, client, engine, RENDERER, live, self.gate, self.keep).play(self.session, BEGAN_NS)
 
     def keep(self, row: dict[str, Any], _: Reply) -> None:
         self.rows.append(row)
@@ -113,3 +126,11 @@ def test_a_closed_gate_stops_it_before_the_next_request() -> None:
 def test_a_turn_is_due_when_the_one_before_has_ended_and_the_pause_is_over() -> None:
     played = Played([reply(t_end=5_000 * MS), reply(t_end=7_000 * MS), reply()], think_time_s=1.5)
     assert [row["t_due"] for row in played.rows[1:]] == [6_500 * MS, 8_500 * MS]
+
+
+def test_a_turn_with_a_time_of_its_own_is_due_then_and_waits_for_the_answer_before_it() -> None:
+    late = [reply(t_end=5_000 * MS), reply(t_send=5_002 * MS, t_end=9_000 * MS), reply()]
+    played = Played(late, due_s=[0.5, 0.75, 3.0])
+    assert [row["t_due"] for row in played.rows] == [4_500 * MS, 4_750 * MS, 7_000 * MS]
+    # The answer before it came 250 ms after it was due; then it took 2 ms more.
+    assert (played.rows[1]["blocked_ms"], played.rows[1]["late_ms"], played.rows[1]["lag_ms"]) == (250.0, 2.0, 252.0)

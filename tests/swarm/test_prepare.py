@@ -50,6 +50,7 @@ def prepared(tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
         monkeypatch.setattr("harness.swarm.prepare.connect", options.pop("connect", usual))
         given = {
+            "changes": "",
             "together": False,
             "run_time_s": 10.0,
             "model": "",

@@ -18,9 +18,9 @@ PATH = [(11, 40), (-5, 60)]
 SESSION = Workload(agent_loop(output_tokens=8), "n").session(4)
 
 
-def row(answer: Reply, turn: int = 0) -> dict[str, Any]:
+def row(answer: Reply, turn: int = 0, free_ns: int = 980 * MS) -> dict[str, Any]:
     """The row of a request that was due at 990 ms."""
-    asked = Asked("r1-1-4-0", 990 * MS, PATH, 8, 2, SESSION.number, turn, warmth(SESSION.turns[turn]), slot=1)
+    asked = Asked("r1-1-4-0", 990 * MS, free_ns, PATH, 8, 2, SESSION.number, turn, warmth(SESSION.turns[turn]), slot=1)
     return request_row(LABELS, asked, answer)
 
 
@@ -47,7 +47,7 @@ def test_a_row_says_whose_request_it_is_and_what_was_planned() -> None:
 def test_a_request_of_no_session_can_be_written(tmp_path: Path) -> None:
     writer = PartWriter(tmp_path, "requests/part", REQUESTS)
     labels = replace(LABELS, kind=None, phase="check", worker=-1)
-    writer.add(request_row(labels, Asked("r1-1-check-cold", 990 * MS, PATH, 1), reply()))
+    writer.add(request_row(labels, Asked("r1-1-check-cold", 990 * MS, 990 * MS, PATH, 1), reply()))
     writer.flush()
     assert writer.parts == [("requests/part-00000.parquet", 1)]
 
@@ -70,3 +70,8 @@ def test_a_stepped_clock_makes_no_durations() -> None:
     stepped = row(reply(clock_stepped=True, ttft_ms=None))
     assert stepped["t_first"] == 1_030 * MS
     assert stepped["lag_ms"] is stepped["blocked_ms"] is stepped["late_ms"] is stepped["ttft_due_ms"] is None
+
+
+def test_what_passed_until_its_user_was_free_is_not_the_harness_being_late() -> None:
+    sent = row(reply(), free_ns=997 * MS)
+    assert (sent["lag_ms"], sent["blocked_ms"], sent["late_ms"]) == (10.0, 7.0, 3.0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from harness.workload.content import common_words
 from harness.workload.scenario import AgentLoop, LongDocument, MultiRound
-from harness.workload.session import Message, Session
+from harness.workload.session import Message, Segment, Session
 
 
 def agent_loop(**keys: object) -> AgentLoop:
@@ -64,11 +67,40 @@ def scripted_prompts(session: Session) -> list[tuple[Message, ...]]:
     return [session.prompt(turn.index, replies[: turn.index]) for turn in session.turns]
 
 
+def tokens_of(messages: Iterable[Message]) -> list[tuple[object, ...]]:
+    """A prompt token by token, as its texts have it: a token is named by the text it belongs to and its place there."""
+    return [token for message in messages for segment in message.segments for token in _tokens_of(segment)]
+
+
+def _tokens_of(segment: Segment) -> list[tuple[object, ...]]:
+    if segment.cut is None:
+        return [(segment.content_id, place) for place in range(segment.tokens)]
+    source, _, start, changed = segment.cut
+    name = (source, "changed") if changed else (source,)
+    return [(*name, place) for place in range(start, start + segment.tokens)]
+
+
+def sharing_by_tokens(sessions: Iterable[Session]) -> float:
+    """The share of prompt tokens that were sent before, looked up token by token."""
+    known: dict[object, dict[object, object]] = {}
+    total = new = 0
+    for session in sessions:
+        for prompt in scripted_prompts(session):
+            node: Any = known
+            for token in tokens_of(prompt):
+                total += 1
+                new += token not in node
+                node = node.setdefault(token, {})
+    return 1 - new / total
+
+
 def shared_by_paths(path_a: list[tuple[int, int]], path_b: list[tuple[int, int]], lexicon_size: int) -> int:
     """Leading tokens that two prompts share: equal entries, then what the next two ids spell alike."""
     shared = 0
     for (id_a, tokens_a), (id_b, tokens_b) in zip(path_a, path_b, strict=False):
-        if (id_a, tokens_a) != (id_b, tokens_b):
+        if id_a == id_b and tokens_a != tokens_b:  # the shorter is a prefix of the longer
+            return shared + min(tokens_a, tokens_b)
+        if id_a != id_b:
             return shared + min(common_words(id_a, id_b, lexicon_size), tokens_a, tokens_b)
         shared += tokens_a
     return shared

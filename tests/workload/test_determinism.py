@@ -48,7 +48,7 @@ def digest(name: str) -> str:
     return sum_of_all.hexdigest()
 
 
-@pytest.mark.parametrize("name", ["agent-loop", "long-document", "multi-round"])
+@pytest.mark.parametrize("name", ["agent-loop", "long-document", "multi-round", "shared-tenants", "timestamp-first"])
 def test_another_process_with_other_hashes_makes_the_same_texts(name: str) -> None:
     program = f"from tests.workload.test_determinism import digest; print(digest({name!r}))"
     digests = {digest(name)}
@@ -61,6 +61,13 @@ def test_another_process_with_other_hashes_makes_the_same_texts(name: str) -> No
     assert len(digests) == 1
 
 
-def test_texts_of_the_shipped_agent_loop_are_the_same_on_every_machine() -> None:
-    """The digest was taken once; it changes only if texts or lengths do, which makes results incomparable."""
-    assert digest("agent-loop") == "850d803639684288fb59b54c000e12bd942792ac9d309843ba83ebf6a87e2108"
+@pytest.mark.parametrize(
+    ("name", "taken_once"),
+    [
+        ("agent-loop", "850d803639684288fb59b54c000e12bd942792ac9d309843ba83ebf6a87e2108"),
+        ("multi-round", "cfd9cd281bde62dba184e69454c0e381920626faa61b091ccf0d7601c7770c27"),
+    ],
+)
+def test_texts_of_shipped_scenarios_are_the_same_on_every_machine(name: str, taken_once: str) -> None:
+    """A digest changes only if texts or lengths do, which makes results incomparable."""
+    assert digest(name) == taken_once

@@ -146,6 +146,97 @@ def test_a_wrong_popularity_is_told_at_its_key(tmp_path: Path, value: str, told:
     assert told in complaint(write(tmp_path, **DOCUMENTS, popularity=value), tmp_path)
 
 
+LEVEL = "{name: a, fan_out: 2, tokens: 9}"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("1.5", "key sharing: expected a number above 0 and below 1 or a mapping or a list of at least 1, found 1.5"),
+        ("1", "key sharing: expected a number above 0 and below 1 or"),
+        ("much", "expected a number between 0 and 1, {share: s, ...} or a list of levels, each with name"),
+        ("true", "key sharing: expected a number between 0 and 1, {share: s, ...} or a list of levels"),
+        ("{share: 0}", "key sharing.share: expected a number above 0 and below 1, found 0"),
+        ("{sessions: 5}", "key sharing.share: missing; expected a number above 0 and below 1"),
+        ("{share: 0.9, fanout: 5}", "key sharing.fanout: unknown key; did you mean fan_out?"),
+        ("[]", "or a list of at least 1, found a list"),
+        (
+            "[{name: a, fan_out: 0, tokens: 9}]",
+            "key sharing[0].fan_out: expected a whole number of at least 1, found 0",
+        ),
+        (
+            f"[{LEVEL}, {{name: b, fan_out: 2}}]",
+            "key sharing[1].tokens: missing; expected a whole number of at least 1",
+        ),
+        ("[{name: a, fan_out: 2, token: 9, tokens: 9}]", "key sharing[0].token: unknown key; did you mean tokens?"),
+        (f"[{LEVEL}, {LEVEL}]", "key sharing: two levels are called a; each needs a name of its own"),
+        (
+            "[{name: a, fan_out: 2, tokens: 9, tenant: true}, {name: b, fan_out: 2, tokens: 9, tenant: true}]",
+            "key sharing: the levels a and b are both the tenant's; at most one can be",
+        ),
+    ],
+)
+def test_a_wrong_sharing_is_told_at_its_key(tmp_path: Path, value: str, told: str) -> None:
+    message = complaint(write(tmp_path, **GOOD, sharing=value), tmp_path)
+    assert "line 6" in message
+    assert told in message
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"fault": "{kind: timestamp}"}, "key fault.kind: expected one of timestamp-first, request-id-first, "),
+        (
+            {"fault": "{kind: timestamp-first, rate: 1.5}"},
+            "key fault.rate: expected a number of at least 0 and of at most",
+        ),
+        (
+            {"fault": "{kind: tools-shuffled}"},
+            "key fault: tools-shuffled makes no sense for this kind of scenario; give timestamp-first or",
+        ),
+        ({"fault": "{kind: preamble-first}"}, "the fault preamble-first needs a preamble; give preamble_tokens"),
+        (
+            {"fault": "{kind: preamble-first}", "preamble_tokens": "9"},
+            "the fault preamble-first needs parts to move before; give system_tokens or sharing",
+        ),
+        ({"pressure": "0"}, "key pressure: expected a number above 0, found 0"),
+        ({"capacity_tokens": "1000"}, "capacity_tokens has no effect without pressure; give both or none"),
+    ],
+)
+def test_a_fault_or_pressure_that_cannot_be_is_refused(tmp_path: Path, keys: dict[str, str], told: str) -> None:
+    assert told in complaint(write(tmp_path, **GOOD, **keys), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"fault": "{kind: passages-reranked}"}, "the fault passages-reranked moves parts of documents of words only"),
+        ({"order": "tiled"}, "key order: expected one of random, interleave, tile"),
+        (
+            {"order": "tile", "popularity": "{zipf: 1}"},
+            "with order: tile all documents are as popular; leave popularity",
+        ),
+    ],
+)
+def test_what_documents_cannot_have_is_refused(tmp_path: Path, keys: dict[str, str], told: str) -> None:
+    assert told in complaint(write(tmp_path, **DOCUMENTS, **keys), tmp_path)
+
+
+def test_documents_are_counted_by_number_or_by_pressure(tmp_path: Path) -> None:
+    keys = {key: value for key, value in DOCUMENTS.items() if key != "documents"}
+    assert "documents is missing; give how many documents there are, or pressure" in complaint(
+        write(tmp_path, **keys), tmp_path
+    )
+    assert load_scenario(str(write(tmp_path, **keys, pressure="2.0")), tmp_path).pressure == 2.0
+
+
+def test_tools_have_to_be_there_to_be_shuffled(tmp_path: Path) -> None:
+    keys = {"kind": "agent-loop", "task_tokens": "9", "steps": "2", "observation_tokens": "9", "output_tokens": "4"}
+    fault = {"name": "mine", **keys, "fault": "{kind: tools-shuffled}"}
+    assert "the fault tools-shuffled needs tools; give tools_tokens" in complaint(write(tmp_path, **fault), tmp_path)
+    assert load_scenario(str(write(tmp_path, **fault, tools_tokens="9")), tmp_path).fault_kind == "tools-shuffled"
+
+
 def test_a_corpus_path_is_relative_to_the_scenario_file(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("some text", encoding="utf-8")
     scenario = load_scenario(str(write(tmp_path, **DOCUMENTS, corpus="notes.txt")), SHIPPED)
@@ -160,8 +251,12 @@ def test_a_corpus_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_the_editors_schema_describes_every_key() -> None:
-    models = {name: model for name, model in scenario_schema()["$defs"].items() if "kind" in model["properties"]}
-    assert set(models) == {"AgentLoop", "LongDocument", "MultiRound"}
+    models = {
+        name: model
+        for name, model in scenario_schema()["$defs"].items()
+        if {"kind", "fan_out"} & set(model["properties"])
+    }
+    assert set(models) == {"AgentLoop", "LongDocument", "MultiRound", "Replay", "Fault", "Level", "Share"}
     undescribed = [
         f"{name}.{key}"
         for name, model in models.items()

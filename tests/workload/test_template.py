@@ -110,11 +110,27 @@ def test_only_roles_in_use_are_tried(target: FakeTarget) -> None:
     assert template.between == {}
 
 
+SHARED = 1
+"""Tokens of a prompt before the role of its first message: <|im_start|>."""
+
+
+def test_prompts_of_different_first_speakers_share_what_stands_before_the_role(target: FakeTarget) -> None:
+    template = measured(target)
+    by_system, by_user = ([message("system", 30), message("user", 9)], [message("user", 9)])
+    assert template.path(by_system)[0] == template.path(by_user)[0]
+    ids = [target.chat_tokens([{"role": role, "content": "#"}]) for role in ("system", "user")]
+    assert ids[0] is not None
+    assert ids[1] is not None
+    alike = [one == other for one, other in zip(*ids, strict=False)]
+    assert alike.index(False) == template.head_shared == SHARED
+
+
 def test_path_names_template_openers_and_segments_in_the_order_of_the_prompt(target: FakeTarget) -> None:
     template = measured(target)
     system, user = message("system", 30), message("user", 9)
     assert template.path([system, user]) == [
-        (content_id("template", "head system", 4 + 1), 5),
+        (content_id("template", "head", SHARED), SHARED),
+        (content_id("template", "head system", 5 - SHARED), 5 - SHARED),
         (content_id("template", "opener", 1), 1),
         (content_id("0/", "system", 30), 30),
         (content_id("template", "system>user", 6), 6),

@@ -15,7 +15,12 @@ from harness.workload.workload import Workload
 from tests.workload.fake_target import FakeTarget
 from tests.workload.samples import agent_loop, long_document, multi_round, scripted_prompts, shared_by_paths
 
-EACH_KIND = pytest.mark.parametrize("scenario", [agent_loop(), long_document(), multi_round()], ids=lambda s: s.kind)
+TREE = [{"name": "tenant", "fan_out": 3, "tokens": {"uniform": [5, 30]}}, {"name": "folder", "fan_out": 2, "tokens": 9}]
+EACH_KIND = pytest.mark.parametrize(
+    "scenario",
+    [agent_loop(), long_document(), multi_round(), multi_round(system_tokens=0, sharing=TREE)],
+    ids=lambda scenario: f"{scenario.kind}{'-shared' * bool(scenario.sharing)}",
+)
 
 
 def learnt(target: FakeTarget, scenario: Scenario) -> Lexicon:

@@ -149,3 +149,23 @@ def test_roles_are_those_that_prompts_really_hold() -> None:
     assert Workload(long_document(), "").roles == {"system", "user"}
     assert Workload(multi_round(system_tokens=0, preamble_tokens=0), "").roles == {"user", "assistant"}
     assert Workload(multi_round(rounds=1), "").roles == {"system", "user"}
+
+
+def documents(scenario: Scenario, sessions: int) -> list[int | None]:
+    workload = Workload(scenario, "n")
+    return [workload.session(number).opening[0].segments[1].document for number in range(sessions)]
+
+
+def test_interleaved_documents_come_back_only_after_all_the_others() -> None:
+    assert documents(long_document(documents=5, order="interleave"), 12) == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1]
+
+
+def test_tiled_documents_are_asked_about_by_sessions_in_a_row() -> None:
+    assert documents(long_document(documents=3, order="tile", repeats=2), 9) == [0, 0, 1, 1, 2, 2, 0, 0, 1]
+
+
+def test_order_changes_the_choice_of_documents_and_nothing_else() -> None:
+    drawn, in_turn = Workload(long_document(), "n"), Workload(long_document(order="interleave"), "n")
+    assert drawn.documents_needed == in_turn.documents_needed
+    for number in range(30):
+        assert drawn.session(number).turns == in_turn.session(number).turns

@@ -1,0 +1,72 @@
+"""llama.cpp's slots, and for each request what it could have had: in an endless cache, and in any of the slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from harness.analysis.expected_endless import Endless, EndlessAdmission
+from harness.cache.base import Prompt
+from harness.cache.slots import SlotAdmission, Slots
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was there for a prompt when it got its slot, in cached tokens."""
+
+    anywhere: int
+    """In an endless cache."""
+    any_slot: int
+    """In the slot that holds most of it, be it idle or not."""
+
+
+class WatchedSlots(Slots):
+    """Slots that look around before they give one away.
+
+    A request that waits looks a prompt up when it gets its slot. So an endless cache is asked at that moment, too: what
+    it finds there can have been computed while the request waited.
+    """
+
+    def __init__(self, endless: Endless, slots: int, context_tokens: int, **options: Any) -> None:
+        """As `Slots`; `endless` learns what the slots compute."""
+        super().__init__(slots, context_tokens, **options)
+        self.sights: dict[SlotAdmission, Sight] = {}
+        self._endless = endless
+        self._working: dict[int, SlotAdmission] = {}
+        """By number of the slot, the last request that got it."""
+
+    def prefilled(self, admission: SlotAdmission) -> None:
+        super().prefilled(admission)
+        if admission.slot is not None:
+            self._endless.prefilled(_as_endless(admission))
+
+    def finish(self, admission: SlotAdmission, output: Prompt) -> None:
+        if admission.slot is not None:  # first, as the slot goes to another request at once
+            self._endless.finish(_as_endless(admission), output)
+        super().finish(admission, output)
+
+    def abandon(self, admission: SlotAdmission) -> None:
+        if admission.slot is not None:
+            self._endless.abandon(_as_endless(admission))
+        super().abandon(admission)
+
+    def _start(self, admission: SlotAdmission) -> None:
+        wanted = admission.prompt
+        held = [0]
+        for slot in self._slots:
+            common = slot.held.common(wanted)
+            if slot.busy and not self._working[slot.number].prefilled:
+                common = min(common, self._working[slot.number].cached_tokens)
+            held.append(common)
+        anywhere = self._endless.cached_tokens(wanted.items, wanted.tokens)
+        self.sights[admission] = Sight(anywhere, min(max(held), wanted.tokens - 1))
+        super()._start(admission)
+        if admission.slot is not None and not admission.refused:
+            self._working[admission.slot] = admission
+            if admission.prefilled:  # by the log it had its first token before the model had a slot for it
+                self._endless.prefilled(_as_endless(admission))
+
+
+def _as_endless(admission: SlotAdmission) -> EndlessAdmission:
+    prompt = admission.prompt
+    return EndlessAdmission(prompt.items, prompt.tokens, admission.cached_tokens, admission.prefilled)

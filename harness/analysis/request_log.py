@@ -1,0 +1,182 @@
+"""What a target was sent, request by request, as the cache models take it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pandas as pd
+
+from harness.analysis.run import TargetRun
+from harness.cache.base import Item, Prompt
+from harness.cache.prefix_tree import Node, PrefixTree
+from harness.cache.prompt import items, tokens
+from harness.workload.content import content_id
+from harness.workload.session import Message
+from harness.workload.template import Template
+
+_IDS = 2**64
+"""Content ids and the ids of words are below."""
+_CHATS = (("user",), ("system", "user"), ("user", "assistant", "user"), ("system", "user", "assistant", "user"))
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRequest:
+    """One request. Its items are stretches between the places where the log's prompts and answers part or end.
+
+    So an item's id stands for its text and for all before it: equal ids are equal prefixes. Requests with different
+    cache salts have no item in common.
+    """
+
+    prompt: Prompt
+    prompt_tokens: int
+    output: Prompt
+    """What followed the prompt; empty if the answer did not arrive whole."""
+    sent_ns: int
+    first_ns: int | None
+    """When its prompt was computed; None: it never was, as far as is known."""
+    end_ns: int
+    complete: bool
+    """False: the request failed, or was given up."""
+    slot: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLog:
+    """All traffic of a target that is known, in the order of `t_send`."""
+
+    requests: tuple[LoggedRequest, ...]
+    rows: pd.DataFrame
+    """The row of each of them, in the same order."""
+    without_path: int
+    """Measured requests that were sent, and whose prompts are not known."""
+
+
+def read_log(run: TargetRun) -> RequestLog:
+    """The requests of all phases that reached the engine; after a complete reset of its cache only the later ones.
+
+    An answer is an item of its own, under the id that a live answer has when it is sent back. An answer with an error
+    status brought nothing into the cache, so it is left out.
+    """
+    rows = run.requests.sort_values("t_send", kind="stable")
+    rows = rows[rows["t_send"].notna() & (rows["status"] != "http_error")]
+    known = rows["planned_prompt_tokens"].gt(0).fillna(False) & rows["path"].notna()
+    without_path = int(((rows["phase"] == "measure") & ~known).sum())
+    rows = rows[known]
+    measured = rows["phase"] == "measure"
+    if run.target.cold_start.startswith("reset:") and measured.any():
+        rows = rows[rows["t_send"] >= rows.loc[measured, "t_send"].min()]
+    return RequestLog(tuple(_requests(rows, run)), rows, without_path)
+
+
+def _requests(rows: pd.DataFrame, run: TargetRun) -> Iterable[LoggedRequest]:
+    columns = {name: _values(rows[name]) for name in ("t_send", "t_first", "t_last", "t_end", "slot", "cache_salt")}
+    columns["complete"] = (rows["status"] == "ok").tolist()
+    answer_ids = _answer_ids(rows, run.number)
+    prompts = _Spelling(run.target.lexicon, answer_ids)
+    outputs = _outputs(rows, answer_ids)
+    tree = _Stretches()
+    ends = [
+        tree.add(salt, prompts.of(path.tolist(), lengths.tolist()), output)
+        for salt, path, lengths, output in zip(
+            columns["cache_salt"], rows["path"], rows["path_tokens"], outputs, strict=True
+        )
+    ]
+    for number, (prompt_end, whole_end) in enumerate(ends):
+        sent, first, last, end = (columns[name][number] for name in ("t_send", "t_first", "t_last", "t_end"))
+        prompt, whole = tree.until(prompt_end), tree.until(whole_end)
+        yield LoggedRequest(
+            prompt=prompt,
+            prompt_tokens=tokens(prompt),
+            output=whole[len(prompt) :],
+            sent_ns=sent,
+            first_ns=None if first is None else max(sent, first),
+            # A request without an end was cut off, or timed out: it was under way at least until here.
+            end_ns=max(stamp for stamp in (sent, first, last, end) if stamp is not None),
+            complete=columns["complete"][number],
+            slot=columns["slot"][number],
+        )
+
+
+def _answer_ids(rows: pd.DataFrame, target_number: int) -> list[int]:
+    """The id that a live answer has in later prompts (as the swarm makes it); one of its own outside of sessions."""
+    numbered = zip(rows["run_id"], _values(rows["session"]), _values(rows["turn"]), strict=True)
+    return [
+        _IDS + number if session is None else content_id(run_id, target_number, "live", session, turn)
+        for number, (run_id, session, turn) in enumerate(numbered)
+    ]
+
+
+def _outputs(rows: pd.DataFrame, answer_ids: Sequence[int]) -> Iterable[Prompt]:
+    counted = rows["output_tokens"].fillna(rows["planned_output_tokens"]).fillna(0)
+    for identity, length, status in zip(answer_ids, counted.tolist(), rows["status"], strict=True):
+        yield [(identity, length)] if length and status == "ok" else []
+
+
+class _Spelling(dict[Item, Prompt]):
+    """(content id, tokens) of a segment -> its items."""
+
+    def __init__(self, lexicon: dict[str, Any], answer_ids: Iterable[int]) -> None:
+        super().__init__()
+        self._words: int | None = lexicon.get("words")
+        self._unspelled = {*answer_ids, *_template_ids(lexicon.get("template"))}
+        """Their texts do not begin with the words of their ids."""
+
+    def of(self, path: Sequence[int], lengths: Sequence[int]) -> list[Item]:
+        return [item for segment in zip(path, lengths, strict=True) for item in self[segment]]
+
+    def __missing__(self, segment: Item) -> Prompt:
+        identity, length = segment
+        self[segment] = items([identity], [length], None if identity in self._unspelled else self._words)
+        return self[segment]
+
+
+def _template_ids(plain: dict[str, Any] | None) -> set[int]:
+    """The content ids of a template's pieces."""
+    if plain is None:
+        return set()
+    template = Template.from_json(plain)
+    chats = [
+        [Message(role, ()) for role in roles]
+        for roles in _CHATS
+        if roles[0] in template.head and all(f"{one}>{two}" in template.between for one, two in pairwise(roles))
+    ]
+    return {identity for chat in chats for identity, _ in template.path(chat)}
+
+
+class _Stretches:
+    """All prompts and answers of a log in one tree for each cache salt; its nodes become the items.
+
+    Segments have an item for each word that spells their id, so that accidents count. Few of these words are places
+    where prompts part, so the same prompts take far fewer items here, and the models far less time.
+    """
+
+    def __init__(self) -> None:
+        self._trees: dict[str | None, PrefixTree] = {}
+        self._until: dict[Node, tuple[Item, ...]] = {}
+
+    def add(self, salt: str | None, prompt: list[Item], output: Prompt) -> tuple[Node, Node]:
+        """The nodes in which the prompt ends, and the answer; they go on to end there whatever is added."""
+        tree = self._trees.setdefault(salt, PrefixTree(page_tokens=1))
+        prompt_end, _ = tree.insert(prompt)
+        return prompt_end, tree.insert([*prompt, *output])[0] if output else prompt_end
+
+    def until(self, node: Node) -> tuple[Item, ...]:
+        """The items down to the end of `node`, after all was added."""
+        way: list[Node] = []
+        above: Node | None = node
+        while above is not None and above.parent is not None and above not in self._until:
+            way.append(above)
+            above = above.parent
+        known = self._until.get(above, ()) if above is not None else ()
+        for below in reversed(way):
+            known = (*known, (len(self._until), below.tokens))
+            self._until[below] = known
+        return known
+
+
+def _values(column: pd.Series) -> list[Any]:
+    """With None for null."""
+    return column.astype(object).where(column.notna(), None).tolist()
