@@ -67,7 +67,8 @@ def prediction_table(setting: str, found: Sequence[Point]) -> Table:
 def _off(point: Point) -> str:
     if point.measured is None or point.expected is None:
         return UNKNOWN
-    return f"{100 * (point.expected - point.measured):+.2f}"
+    off = round(100 * (point.expected - point.measured), 2)
+    return f"{off:+.2f}" if off else "0.00"
 
 
 def prediction_plot(title: str, setting: str, found: Sequence[Point]) -> str:

@@ -13,7 +13,7 @@ from harness.analysis.run import TargetRun
 from harness.cache.base import Item, Prompt
 from harness.cache.prefix_tree import Node, PrefixTree
 from harness.cache.prompt import items, tokens
-from harness.workload.content import content_id
+from harness.workload.content import live_answer_id
 from harness.workload.session import Message
 from harness.workload.template import Template
 
@@ -104,7 +104,7 @@ def _answer_ids(rows: pd.DataFrame, target_number: int) -> list[int]:
     """The id that a live answer has in later prompts (as the swarm makes it); one of its own outside of sessions."""
     numbered = zip(rows["run_id"], _values(rows["session"]), _values(rows["turn"]), strict=True)
     return [
-        _IDS + number if session is None else content_id(run_id, target_number, "live", session, turn)
+        _IDS + number if session is None else live_answer_id(run_id, target_number, session, turn)
         for number, (run_id, session, turn) in enumerate(numbered)
     ]
 

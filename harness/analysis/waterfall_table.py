@@ -82,19 +82,23 @@ def _share(value: int, steps: Steps) -> str:
     return f"-{share}" if value < 0 else share
 
 
+def _tokens(value: int) -> str:
+    return f"{tokens(value)} token{'' if value == 1 else 's'}"
+
+
 def _biggest_loss(steps: Steps) -> str:
     name, loss = max(steps.losses.items(), key=lambda item: item[1])
     if not steps.shareable:
         return "Nothing was shareable: no prompt began as one before it did"
     if loss <= 0:
         return "Nothing that was shareable was lost"
-    return f"Biggest loss: {tokens(loss)} tokens ({_share(loss, steps)} of all prompt tokens), {_LOSSES[name]}"
+    return f"Biggest loss: {_tokens(loss)} ({_share(loss, steps)} of all prompt tokens), {_LOSSES[name]}"
 
 
 def _contribution(one: Contributor) -> str:
     more = "more" if one.unexplained < 0 else "fewer"
     where = "" if one.session is None else f" (session {one.session}, turn {one.turn})"
     return (
-        f"{one.request_id}{where}: {tokens(abs(one.unexplained))} tokens {more} than expected, from token "
+        f"{one.request_id}{where}: {_tokens(abs(one.unexplained))} {more} than expected, from token "
         f"{one.from_token:,} on ({tokens(one.measured)} instead of {tokens(one.expected)})"
     )

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from harness.cache.base import Item, Prompt
-from harness.workload.content import id_words
+from harness.workload.content import digits
 
 KEPT_SEGMENTS = 65_536
 """How many segments are kept in items: a session's history comes again with every turn."""
 
-_ID_VALUES = 2**64
 _WORD_IDS = 2**63
 """The id of word number 0. Content ids are int64, so no content has the id of a word."""
 
@@ -72,11 +71,7 @@ def beginning(prompt: Iterable[Item], count: int) -> list[Item]:
 @lru_cache(maxsize=KEPT_SEGMENTS)
 def _segment(identity: int, length: int, lexicon_words: int) -> tuple[Item, ...]:
     words = _words(lexicon_words)
-    digits_left = identity % _ID_VALUES
-    spelled = []
-    for _ in range(min(length, id_words(lexicon_words))):
-        digits_left, digit = divmod(digits_left, lexicon_words)
-        spelled.append(words[digit])
+    spelled = [words[digit] for digit in digits(identity, lexicon_words)[:length]]
     rest = length - len(spelled)
     return (*spelled, (identity, rest)) if rest else tuple(spelled)
 

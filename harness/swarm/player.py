@@ -10,7 +10,7 @@ from harness.client.reply import Reply
 from harness.client.timed import TimedClient
 from harness.engines.base import Engine
 from harness.swarm.row import Asked, Labels, request_row, warmth
-from harness.workload.content import content_id
+from harness.workload.content import live_answer_id
 from harness.workload.session import Message, Segment, Session
 from harness.workload.text import Renderer
 
@@ -109,7 +109,7 @@ class Player:
         """What the engine said, as a message; its length is what the engine counted."""
         said = Segment(
             kind="reply",
-            content_id=content_id(self._labels.run_id, self._labels.target_number, "live", session.number, index),
+            content_id=live_answer_id(self._labels.run_id, self._labels.target_number, session.number, index),
             tokens=reply.output_tokens or 0,
             text=reply.text,
         )

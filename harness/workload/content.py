@@ -26,6 +26,11 @@ def content_id(seed: str, *parts: str | int) -> int:
     return int.from_bytes(sha256(named).digest()[:8], "big", signed=True)
 
 
+def live_answer_id(run_id: str, target_number: int, session: int, turn: int) -> int:
+    """The id under which an engine's own answer stands in the prompts that send it back."""
+    return content_id(run_id, target_number, "live", session, turn)
+
+
 def id_words(lexicon_size: int) -> int:
     """How many words spell an id: the digits that an unsigned 64-bit number can have in base `lexicon_size`.
 
@@ -44,7 +49,7 @@ def common_words(id_a: int, id_b: int, lexicon_size: int) -> int:
     Texts that are shorter share at most their length. Two equal ids give all their `id_words`.
     """
     same = 0
-    for digit_a, digit_b in zip(_digits(id_a, lexicon_size), _digits(id_b, lexicon_size), strict=True):
+    for digit_a, digit_b in zip(digits(id_a, lexicon_size), digits(id_b, lexicon_size), strict=True):
         if digit_a != digit_b:
             break
         same += 1
@@ -77,18 +82,18 @@ def cut_text(words: tuple[str, ...], whole: str, start: int, count: int | None, 
 
 
 def _word_numbers(identity: int, lexicon_size: int, count: int) -> list[int]:
-    spelled = _digits(identity, lexicon_size)[:count]
+    spelled = digits(identity, lexicon_size)[:count]
     return [*spelled, *_stream(identity, lexicon_size, count - len(spelled))]
 
 
-def _digits(identity: int, lexicon_size: int) -> list[int]:
+def digits(identity: int, lexicon_size: int) -> list[int]:
     """The unsigned id in base `lexicon_size`, least significant digit first, in `id_words` digits."""
     rest = identity % _ID_VALUES
-    digits = []
+    found = []
     for _ in range(id_words(lexicon_size)):
         rest, digit = divmod(rest, lexicon_size)
-        digits.append(digit)
-    return digits
+        found.append(digit)
+    return found
 
 
 def _stream(identity: int, lexicon_size: int, count: int) -> Iterator[int]:

@@ -16,7 +16,7 @@ def test_the_table_says_how_far_the_model_is_off() -> None:
     console = Console(width=100, record=True)
     console.print(prediction_table("pressure", FOUND))
     lines = [line.split() for line in console.export_text().splitlines()]
-    assert ["0.5", "90.0", "%", "90.0", "%", "+0.00", "100"] in lines
+    assert ["0.5", "90.0", "%", "90.0", "%", "0.00", "100"] in lines
     assert ["1", "60.0", "%", "61.0", "%", "+1.00", "250"] in lines
     assert ["a<b", "-", "-", "-", "-"] in lines
 

@@ -194,6 +194,15 @@ def test_several_replicas_are_one_cache_and_what_is_lost_between_them_is_not_kno
     assert fall.unknown["routing"] == "no answer tells which replica it came from"
 
 
+def test_a_template_that_was_only_counted_is_said_to_be_so() -> None:
+    template = {"opener_tokens": 0, "head": {"user": 0}, "between": {}, "tail": {"user": 7}, "reply_after_tail": False}
+    fall = fall_of(HERD, SGLANG, lexicon={"words": 16, "template": template | {"head_known": False}})
+    assert [sentence.split(":")[0] for sentence in fall.assumptions] == [
+        "The chat template's tokens were counted, not seen"
+    ]
+    assert fall_of(HERD, SGLANG, lexicon={"template": template | {"head_known": True}}).assumptions == ()
+
+
 def test_requests_whose_prompts_are_not_known_are_left_out() -> None:
     fall = fall_of([sent([(A, 10)], 0) | {"path": None, "path_tokens": None}], SGLANG)
     assert (fall.steps, fall.not_compared) == (None, 1)
