@@ -3,7 +3,7 @@
 SCENARIO ?= agent-loop# a name in scenarios/, or the path of a YAML file
 TARGET ?= http://127.0.0.1:8080/v1# whom to load: base URL of an OpenAI-compatible server, or a file in scenarios/targets; several: a,b
 MODEL ?=# the model's name; empty: the server's first or only one
-USERS ?= 4# sessions at the same time
+USERS ?=# live sessions; empty: the running_sessions of the scenario if it has any, else 4
 OVER ?= pressure=0.25,0.5,1,2,4# what a sweep changes: key=a,b,c or key=first:last:step, any key of the scenario
 FAULT ?= timestamp-first# what cost-of puts into the prompts, see docs/scenarios.md
 RUN_TIME ?= 60s# how long each target gets new requests: 90s, 5m, 1h
@@ -15,7 +15,7 @@ ENGINE ?= all# engine of test-engines: llama-cpp, mlx-lm, vllm, sglang or all
 PYTHON ?= $(or $(realpath .venv/bin/python),python3)# Python 3.11, 3.12 or 3.13 to make .venv with; else python3
 
 BIN := .venv/bin
-LOAD = --target $(TARGET) $(if $(MODEL),--model $(MODEL)) --workers $(WORKERS)
+LOAD = --target $(TARGET) $(if $(MODEL),--model $(MODEL)) $(if $(USERS),--users $(USERS)) --workers $(WORKERS)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-engines check run sweep cost-of web report test test-engines lint bench lock clean
@@ -37,13 +37,13 @@ check: setup ## start-up check of TARGET: does it reuse what it should, by its o
 	$(BIN)/kvswarm target check $(TARGET) $(if $(MODEL),--model $(MODEL))
 
 run: setup ## load TARGET with SCENARIO for RUN_TIME, then print the tables
-	$(BIN)/kvswarm run $(SCENARIO) $(LOAD) --users $(USERS) --run-time $(RUN_TIME) $(ARGS)
+	$(BIN)/kvswarm run $(SCENARIO) $(LOAD) --run-time $(RUN_TIME) $(ARGS)
 
 sweep: setup ## a run for each value of OVER, each begun with a cache reset, in one table
-	$(BIN)/kvswarm sweep $(SCENARIO) --over "$(OVER)" $(LOAD) --users $(USERS) --run-time $(RUN_TIME) $(ARGS)
+	$(BIN)/kvswarm sweep $(SCENARIO) --over "$(OVER)" $(LOAD) --run-time $(RUN_TIME) $(ARGS)
 
 cost-of: setup ## the same sessions without and with FAULT: what it costs in tokens and in TTFT
-	$(BIN)/kvswarm cost-of $(FAULT) $(SCENARIO) $(LOAD) --users $(USERS) --run-time $(RUN_TIME) $(ARGS)
+	$(BIN)/kvswarm cost-of $(FAULT) $(SCENARIO) $(LOAD) --run-time $(RUN_TIME) $(ARGS)
 
 web: setup ## the same from Locust's web page on PORT: choose, press Start, watch
 	$(BIN)/kvswarm web --scenario $(SCENARIO) $(LOAD) --port $(PORT) $(ARGS)

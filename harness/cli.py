@@ -33,7 +33,10 @@ Changes = Annotated[
     str, typer.Option("--set", help="Keys of the scenario with other values: pressure=2 or fault.rate=0.5; seed=2.")
 ]
 RunTime = Annotated[str, typer.Option(help="For each target, such as 60s or 5m; empty: until Ctrl-C.")]
-Users = Annotated[int, typer.Option(min=1, help="Live sessions.")]
+Users = Annotated[
+    int | None,
+    typer.Option(min=1, help="Live sessions; default: the scenario's running_sessions if it has any, else 4."),
+]
 Model = Annotated[str, typer.Option(help="Model to ask for; empty: the server's only or first one.")]
 Workers = Annotated[int, typer.Option(min=0, help="Worker processes; 0: one process does everything.")]
 Results = Annotated[str, typer.Option(help="Where runs are written.")]
@@ -57,7 +60,7 @@ def run(
     ] = False,
     changes: Changes = "",
     model: Model = "",
-    users: Users = 4,
+    users: Users = None,
     run_time: RunTime = "60s",
     workers: Workers = 2,
     results: Results = "results",
@@ -82,7 +85,7 @@ def sweep(
     over: Annotated[str, typer.Option(help="Key and values: pressure=0.25,0.5,1,2,4 or steps=2:10:2.")],
     changes: Changes = "",
     model: Model = "",
-    users: Users = 4,
+    users: Users = None,
     run_time: RunTime = "30s",
     workers: Workers = 2,
     results: Results = "results",
@@ -105,7 +108,7 @@ def cost_of(
     rate: Annotated[float, typer.Option(min=0, max=1, help="Share of the requests that have it.")] = 1.0,
     changes: Changes = "",
     model: Model = "",
-    users: Users = 4,
+    users: Users = None,
     run_time: RunTime = "30s",
     workers: Workers = 2,
     results: Results = "results",

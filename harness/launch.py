@@ -30,6 +30,7 @@ class Swarm:
     model: str = ""
     workers: int = 2
     users: int | None = None
+    """None: as many as the scenario has running sessions, else `harness.swarm.prepare.USERS`."""
     run_time: str = ""
     results: str = "results"
     extra: tuple[str, ...] = ()
@@ -80,7 +81,7 @@ def new_run_id(scenario: str) -> str:
 
 def run_headless(swarm: Swarm, run_id: str) -> int:
     """Run to the end, with kvswarm's own progress lines in place of Locust's tables; returns the exit code."""
-    spawn_rate = min(swarm.users or 1, 100)  # Locust warns above 100 a second
+    spawn_rate = min(swarm.users or 100, 100)  # Locust warns above 100 a second
     quiet = ["--only-summary", "--skip-log-setup"]  # warnings still reach stderr, each as a bare line
     return wait_for(
         [*swarm.arguments(), "--headless", "--run-id", run_id, "--spawn-rate", str(spawn_rate), *quiet, *swarm.extra]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rich import box
 from rich.table import Table
 
-from harness.analysis.numbers import UNKNOWN, count, milliseconds, percent, whole_percent
+from harness.analysis.numbers import count, milliseconds, percent, whole_percent
 from harness.analysis.summary import Group, Summary
 from harness.analysis.tables import WARMTHS, Footnotes, p99
 
@@ -61,7 +61,6 @@ def proof(setting: str, summaries: Mapping[str, Summary]) -> list[str]:
     lines = []
     for value, summary in summaries.items():
         ratio = summary.warm_to_cold[0].ratio if summary.warm_to_cold else None
-        times = UNKNOWN if ratio is None else f"{ratio:.2f}"
-        agreement = summary.agreement.sentence()
-        lines.append(f"{setting} {value}: warm TTFT is {times} of cold; counters and requests: {agreement}")
+        times = "" if ratio is None else f"warm TTFT is {ratio:.2f} of cold; "
+        lines.append(f"{setting} {value}: {times}counters and requests: {summary.agreement.sentence()}")
     return lines

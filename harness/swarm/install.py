@@ -139,10 +139,16 @@ class MasterSide:
         if self._headless or options.autostart:
             try:
                 self.make_ready(options)
+                self._decide_users(options)
                 self._keep_time(options)
             except KvswarmError as error:
                 runner.quit()
                 _give_up(error)
+
+    def _decide_users(self, options: Namespace) -> None:
+        """Locust itself would start one where the command line does not say how many."""
+        if self._conductor is not None:
+            options.num_users = self._conductor.preparation.users
 
     def _keep_time(self, options: Namespace) -> None:
         """Where targets have their turns one after the other, Locust's own timer would end the run after the first."""

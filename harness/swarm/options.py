@@ -95,6 +95,8 @@ class RunOptions:
     """Keys of the scenario with other values."""
     target: str
     together: bool
+    users: int | None
+    """None: nobody said."""
     run_time_s: float | None
     """For each target; None: until the run is stopped."""
     model: str
@@ -121,6 +123,7 @@ class RunOptions:
             changes=given.changes,
             target=given.target.strip(),
             together=given.together in (True, "true"),
+            users=None if given.num_users is None else _number("users", given.num_users, int, upper=1_000_000),
             run_time_s=_run_time(given.run_time),
             model=given.model.strip(),
             cold_start=given.cold_start,

@@ -25,6 +25,9 @@ from harness.workload.workload import Workload
 
 logger = logging.getLogger(__name__)
 
+USERS = 4
+"""How many users are started if nobody says how many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -57,6 +60,11 @@ class Preparation:
         """The targets that are loaded at the same time, in the order of their turns."""
         return (self.lanes,) if self.options.together else tuple((lane,) for lane in self.lanes)
 
+    @property
+    def users(self) -> int:
+        """How many users are to be started."""
+        return self.options.users or _running_users(self.scenario, self.legs) or USERS
+
 
 def prepare(options: RunOptions) -> Preparation:
     """Ask the targets all that the run needs to know. Sends no measured request; changes no cache on purpose.
@@ -85,7 +93,20 @@ def prepare(options: RunOptions) -> Preparation:
         _check_context(scenario, lane)
     run_id = options.run_id or f"{time.strftime('%Y%m%d-%H%M%S')}-{scenario.name}"
     # A run may have the name of one elsewhere, whose texts the servers have seen.
-    return Preparation(options, run_id, f"{run_id}-{secrets.token_hex(4)}", scenario, lanes)
+    made = Preparation(options, run_id, f"{run_id}-{secrets.token_hex(4)}", scenario, lanes)
+    running = _running_users(scenario, made.legs)
+    if running and made.users != running:
+        raise InputError(
+            f"Scenario {scenario.name} has {scenario.running_sessions} running sessions"
+            f"{' on each target' if len(made.legs[0]) > 1 else ''}, but {made.users} users were asked for: start "
+            f"{running} users."
+        )
+    return made
+
+
+def _running_users(scenario: Scenario, legs: Sequence[Sequence[Lane]]) -> int | None:
+    """How many users keep that many sessions running on each target at once; None: the scenario does not say."""
+    return None if scenario.running_sessions is None else scenario.running_sessions * len(legs[0])
 
 
 def _least_capacity(identities: Sequence[Identity]) -> int | None:

@@ -26,6 +26,7 @@ def attach(web_ui: Any, make_ready: Callable[[Namespace], None], call_off: Calla
     def before_start() -> Response | None:
         options = vars(environment.parsed_options)
         form = {key: value for key, value in request.form.items() if key in options}
+        form["num_users"] = request.form.get("user_count", options["num_users"])
         try:
             _take_host(environment, form.get("target", ""))
             make_ready(Namespace(**{**options, **form}))

@@ -16,10 +16,11 @@ from tests.e2e.conftest import AGENT, ROOT
 SCRIPTED = AGENT.replace("replies: live", "replies: scripted")
 
 
-def kvswarm(*words: object, results: Path) -> str:
+def kvswarm(*words: object, results: Path, users: int | None = 1) -> str:
     """What it printed; it must end well."""
     command = [sys.executable, "-m", "harness.cli", *map(str, words)]
-    command += ["--users", "1", "--workers", "1", "--run-time", "4s", "--results", str(results)]
+    command += ["--workers", "1", "--run-time", "4s", "--results", str(results)]
+    command += ["--users", str(users)] if users else []
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -57,3 +58,15 @@ def test_a_fault_costs_what_stands_behind_it(
     assert both.rate_before is not None
     assert both.rate_after is not None
     assert both.rate_after < 0.1 < both.rate_before
+
+
+def test_pressure_by_running_sessions_starts_as_many_users(
+    llama_cpp: RunningServer, scenario: Callable[[str], Path], tmp_path: Path
+) -> None:
+    options = ("--target", llama_cpp.url, "--over", "pressure=1,2", "--set", "capacity_tokens=1500")
+    kvswarm("sweep", scenario(SCRIPTED), *options, results=tmp_path, users=None)
+    (folder,) = tmp_path.glob("*-sweep-*")
+    runs = [load(run_id, folder) for run_id in json.loads((folder / "sweep.json").read_text())["runs"].values()]
+    asked = [run.manifest.scenario["running_sessions"] for run in runs]
+    assert [run.measured.user.nunique() for run in runs] == asked
+    assert 1 < asked[0] < asked[1]

@@ -111,3 +111,10 @@ def test_master_port_in_use(refused: Callable[..., str]) -> None:
 def test_option_out_of_range(refused: Callable[..., str], llama_cpp: RunningServer) -> None:
     said = refused("--target", llama_cpp.url, "--warm-up-requests=-1")
     assert "warm-up-requests" in said
+
+
+def test_other_users_than_the_scenario_has_running_sessions(
+    refused: Callable[..., str], scenario: Callable[[str], Path], slow_server: Callable[..., SlowServer]
+) -> None:
+    said = refused("--scenario", scenario(CHAT + "running_sessions: 3\n"), "--target", slow_server(0).url)
+    assert "has 3 running sessions, but 1 users were asked for: start 3 users" in said

@@ -22,7 +22,7 @@ from tests.swarm.fakes import URL, small_lexicon
 from tests.workload.samples import agent_loop
 
 DRAINED = Drained("r1", 0, 0, "drain", [["requests/part-0-0000-00000.parquet", 7]], 7, 0, 0, 0.5, 4.0, "")
-OPTIONS = RunOptions("small", "", "here,there", False, 10.0, "", "nonce", 2, 60.0, "results", "r1")
+OPTIONS = RunOptions("small", "", "here,there", False, None, 10.0, "", "nonce", 2, 60.0, "results", "r1")
 
 
 class Counting(OpenAIEngine):

@@ -22,7 +22,7 @@ def command_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def parser() -> Any:
     made = LocustArgumentParser()
     add_arguments(made, "agent-loop")
-    made.set_defaults(run_time=0)  # Locust's own option
+    made.set_defaults(run_time=0, num_users=1)  # Locust's own options
     return made
 
 
@@ -42,6 +42,7 @@ def test_a_target_is_all_that_must_be_given() -> None:
         changes="",
         target="http://127.0.0.1:8000/v1",
         together=False,
+        users=1,
         run_time_s=None,
         model="",
         cold_start="nonce",

@@ -14,7 +14,7 @@ from harness.engines.target import Target
 from harness.errors import InputError, TargetError
 from harness.swarm.cold_start import cold_start
 from harness.swarm.options import RunOptions
-from harness.swarm.prepare import Preparation, prepare, results_base
+from harness.swarm.prepare import USERS, Preparation, prepare, results_base
 from harness.workload.words import CANDIDATES
 from tests.swarm.fakes import URL, FakeEngine
 from tests.workload.fake_target import FakeTarget, train
@@ -52,6 +52,7 @@ def prepared(tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         given = {
             "changes": "",
             "together": False,
+            "users": None,
             "run_time_s": 10.0,
             "model": "",
             "cold_start": "nonce",
@@ -168,3 +169,15 @@ def test_results_have_an_absolute_place(prepared: Prepare, tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     assert results_base(prepared(results="runs").options) == str(tmp_path / "runs")
     assert results_base(prepared(results="s3://bucket/runs").options) == "s3://bucket/runs"
+
+
+def test_the_users_are_those_that_were_asked_for_or_the_running_sessions(prepared: Prepare) -> None:
+    assert prepared().users == USERS
+    assert prepared(users=7).users == 7
+    running = {"changes": "running_sessions=3"}
+    assert prepared(**running).users == prepared(users=3, **running).users == 3
+    twice = {"target": f"{URL},{URL.replace('127.0.0.1', 'localhost')}", **running}
+    assert prepared(**twice).users == 3
+    assert prepared(together=True, **twice).users == 6
+    with pytest.raises(InputError, match="has 3 running sessions on each target, but 3 users were asked for: start 6"):
+        prepared(together=True, users=3, **twice)

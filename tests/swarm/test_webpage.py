@@ -20,7 +20,7 @@ class Page:
     def __init__(self) -> None:
         self.app = Flask("page")
         self.template_args: dict[str, Any] = {}
-        options = Namespace(target="", scenario="agent-loop")
+        options = Namespace(target="", scenario="agent-loop", num_users=None)
         self.environment = SimpleNamespace(parsed_options=options, host=None)
         self.state = "running"
         self.starts = 0
@@ -64,7 +64,7 @@ def page() -> Page:
 def test_the_form_goes_before_the_command_line(page: Page) -> None:
     page.environment.parsed_options.target = "http://127.0.0.1:1/v1"
     assert page.start(target="http://127.0.0.1:2/v1", user_count="3", host="") == {"success": True}
-    assert page.asked == [Namespace(target="http://127.0.0.1:2/v1", scenario="agent-loop")]
+    assert page.asked == [Namespace(target="http://127.0.0.1:2/v1", scenario="agent-loop", num_users="3")]
     assert page.starts == 1
 
 

@@ -1,0 +1,85 @@
+"""Each arrangement fault moves the hit rate of a real llama.cpp server by what the model says, to the token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.run import TargetRun
+from harness.analysis.summary import summarise
+from harness.analysis.waterfall import Steps
+from harness.embedded.server import RunningServer
+from harness.launch import Swarm
+from harness.sweep import run_variants
+from tests.e2e.conftest import AGENT, CHAT
+
+SCRIPTED = AGENT.replace("replies: live", "replies: scripted")
+DOCUMENT = """
+name: small-document
+kind: long-document
+documents: 4
+document_tokens: 300
+corpus: words
+questions: 5
+question_tokens: 16
+output_tokens: 6
+"""
+FAULTS = {
+    "timestamp-first": (SCRIPTED, 1.0),
+    "request-id-first": (SCRIPTED, 1.0),
+    "tools-shuffled": (SCRIPTED, 0.6),
+    "preamble-first": (CHAT, 0.5),
+    "passages-reranked": (DOCUMENT, 1.0),
+    "whitespace-changed": (DOCUMENT, 0.4),
+}
+"""Kind of fault -> the scenario that it is put into, and the share of requests that have it."""
+TOP = ("timestamp-first", "request-id-first")
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_costs_what_the_model_says(
+    kind: str,
+    llama_cpp_server: Callable[..., RunningServer],
+    scenario: Callable[[str], Path],
+    tmp_path: Path,
+) -> None:
+    text, rate = FAULTS[kind]
+    # With one slot and no states kept aside a request can reuse what it has in common with the one before it.
+    server = llama_cpp_server(slots=1, context_tokens=4096, cache_ram_mib=0)
+    swarm = Swarm(str(scenario(text)), server.url, workers=0, users=1, run_time="3s", results=str(tmp_path))
+    variants = {"none": "fault=null", kind: f"fault.kind={kind}; fault.rate={rate}"}
+    runs = run_variants(swarm, "both", "fault", variants)
+
+    before, after = (steps(run) for run in runs.values())
+    for of_run in (before, after):
+        assert (of_run.unexplained, of_run.measured) == (0, of_run.expected)
+        assert of_run.requests > 10
+    # Both runs play the same sessions from the first one on: only how far they get depends on the machine.
+    assert by_plan(runs["none"]) == by_plan(runs[kind])
+    assert runs["none"].measured.fault.isna().all()
+    assert set(runs[kind].measured.fault.dropna()) == {kind}
+    assert hit_rate(after) < hit_rate(before) - 0.05
+    if kind in TOP:
+        # Nothing but the template's head and, with a timestamp, the date can be shared by any two requests.
+        lexicon = runs[kind].target.lexicon
+        assert after.measured is not None
+        assert after.measured <= after.requests * (lexicon["template"]["head_shared"] + 64)
+
+
+def steps(run: TargetRun) -> Steps:
+    found = summarise(run).waterfall.steps
+    assert found is not None
+    return found
+
+
+def hit_rate(of_run: Steps) -> float:
+    assert of_run.measured is not None
+    return of_run.measured / of_run.prompt_tokens
+
+
+def by_plan(run: TargetRun) -> Mapping[tuple[int, int], int]:
+    """(session, turn) -> length of the prompt, of the first sessions."""
+    rows = run.measured[run.measured.session < 2]
+    return dict(zip(zip(rows.session, rows.turn, strict=True), rows.planned_prompt_tokens, strict=True))
