@@ -77,6 +77,10 @@ class Conductor:
             self._problems.append(str(error))
             self.end("warm-up failed")
             raise
+        except KeyboardInterrupt:
+            self._problems.append("the run was stopped before its load began")
+            self.end("signal")
+            raise
 
     def start(self, show_progress: bool, gather: Callable[[], None]) -> None:
         """Begin the load of the leg that is ready; Locust sends the workers their users next.

@@ -14,7 +14,7 @@ import gevent
 import locust
 from locust.runners import STATE_RUNNING, STATE_SPAWNING, STATE_STOPPED, LocalRunner, WorkerRunner
 
-from harness.errors import InputError, KvswarmError
+from harness.errors import IncompleteRun, InputError, KvswarmError
 from harness.swarm import webpage
 from harness.swarm.conductor import Conductor
 from harness.swarm.leg import DRAIN, DRAINED, PART, PLAN, Leg
@@ -144,6 +144,9 @@ class MasterSide:
             except KvswarmError as error:
                 runner.quit()
                 _give_up(error)
+            except KeyboardInterrupt:  # Locust's own handling begins later
+                runner.quit()
+                _give_up(IncompleteRun("stopped before the load began"))
 
     def _decide_users(self, options: Namespace) -> None:
         """Locust itself would start one where the command line does not say how many."""

@@ -120,6 +120,7 @@ class SlowServer(ThreadingHTTPServer):
     def __init__(self, delay_s: float) -> None:
         super().__init__(("127.0.0.1", 0), SlowHandler)
         self.delay_s = delay_s
+        self.delays_the_check = False
         self.asked: list[str] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
 
@@ -148,6 +149,8 @@ class SlowHandler(BaseHTTPRequestHandler):
         # The check's requests are named, and sessions of the warm-up have negative numbers.
         if not re.search("-check-|--", self.headers["X-Request-Id"]):
             self.server.asked.append(self.headers["X-Request-Id"])
+            time.sleep(self.server.delay_s)
+        elif self.server.delays_the_check:
             time.sleep(self.server.delay_s)
         delta = {"choices": [{"index": 0, "delta": {"content": "word"}, "finish_reason": "stop"}]}
         body = f"data: {json.dumps(delta)}\n\ndata: {json.dumps({'choices': [], 'usage': usage})}\n\ndata: [DONE]\n\n"

@@ -196,3 +196,26 @@ def test_kvswarm_run_passes_signals_on_and_prints_the_tables(
     recorded = load("latest", tmp_path / "results")
     assert recorded.manifest.state == "complete"
     assert sorted(recorded.measured.request_id) == sorted(slow.asked)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_run_that_is_stopped_before_its_load_says_so(
+    workers: int,
+    slow_server: Callable[[float], SlowServer],
+    scenario: Callable[[str], Path],
+    start_locust: Callable[..., Locust],
+    tmp_path: Path,
+) -> None:
+    slow = slow_server(20)
+    slow.delays_the_check = True
+    locust = start_locust("multi_round.py", *headless(slow, scenario(CHAT)), workers=workers)
+    wait_until(lambda: list((tmp_path / "results").glob("*/run.json")))
+    os.killpg(locust.process.pid, signal.SIGINT)
+    code, output = locust.wait(timeout=15)
+    assert code == 3, output
+    assert "Traceback" not in output
+    assert "kvswarm: stopped before the load began" in output
+    run = load("latest", tmp_path / "results")
+    assert (run.manifest.state, run.manifest.stopped_by) == ("incomplete", "signal")
+    assert "the run was stopped before its load began" in run.manifest.problems
+    assert slow.asked == []
