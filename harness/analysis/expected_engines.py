@@ -53,6 +53,18 @@ def engine_cache(target: TargetRecord) -> EngineCache:
     return replace(cache, is_off=is_off, has_hidden_places=several, assumptions=(*assumptions, *cache.assumptions))
 
 
+def kv_capacity(target: TargetRecord) -> int | None:
+    """KV capacity of all replicas together, in tokens, as far as the target tells it."""
+    capacity: int | None = target.identity.get("capacity_tokens")
+    return capacity * _replicas(target) if capacity else None
+
+
+def why_no_capacity(identity: Mapping[str, Any]) -> str:
+    """In words that can follow "as"."""
+    reason = identity.get("unknown", {}).get("capacity_tokens", "the engine does not tell it")
+    return f"the KV capacity is not known: {reason}"
+
+
 def _assumptions(target: TargetRecord, granularity: int | None) -> Iterator[str]:
     if granularity is None:
         yield "The block or page size is not known: hits are taken to be exact to the token."
@@ -155,5 +167,4 @@ def _other(identity: Mapping[str, Any], granularity: int, _: int) -> EngineCache
 def _no_capacity(identity: Mapping[str, Any]) -> str:
     if identity.get("capacity_tokens"):
         return "the KV capacity is less than one block or page"
-    reason = identity.get("unknown", {}).get("capacity_tokens", "the engine does not tell it")
-    return f"the KV capacity is not known: {reason}"
+    return why_no_capacity(identity)

@@ -29,11 +29,9 @@ class WatchedSlots(Slots):
 
     def __init__(self, endless: Endless, slots: int, context_tokens: int, **options: Any) -> None:
         """As `Slots`; `endless` learns what the slots compute."""
-        super().__init__(slots, context_tokens, **options)
+        super().__init__(slots, context_tokens, on_start=self._look_around, **options)
         self.sights: dict[SlotAdmission, Sight] = {}
         self._endless = endless
-        self._working: dict[int, SlotAdmission] = {}
-        """By number of the slot, the last request that got it."""
 
     def prefilled(self, admission: SlotAdmission) -> None:
         super().prefilled(admission)
@@ -50,21 +48,13 @@ class WatchedSlots(Slots):
             self._endless.abandon(_as_endless(admission))
         super().abandon(admission)
 
-    def _start(self, admission: SlotAdmission) -> None:
+    def _look_around(self, admission: SlotAdmission) -> None:
         wanted = admission.prompt
-        held = [0]
-        for slot in self._slots:
-            common = slot.held.common(wanted)
-            if slot.busy and not self._working[slot.number].prefilled:
-                common = min(common, self._working[slot.number].cached_tokens)
-            held.append(common)
         anywhere = self._endless.cached_tokens(wanted.items, wanted.tokens)
-        self.sights[admission] = Sight(anywhere, min(max(held), wanted.tokens - 1))
-        super()._start(admission)
-        if admission.slot is not None and not admission.refused:
-            self._working[admission.slot] = admission
-            if admission.prefilled:  # by the log it had its first token before the model had a slot for it
-                self._endless.prefilled(_as_endless(admission))
+        self.sights[admission] = Sight(anywhere, min(self.computed(wanted), wanted.tokens - 1))
+        if admission.prefilled and not admission.refused:
+            # By the log it had its first token before the model had a slot for it.
+            self._endless.prefilled(_as_endless(admission))
 
 
 def _as_endless(admission: SlotAdmission) -> EndlessAdmission:

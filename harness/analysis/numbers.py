@@ -29,6 +29,13 @@ def tokens(value: int | None) -> str:
     return f"{value / 1e6:,.1f} M" if value is not None and value >= 100_000_000 else count(value)
 
 
+def short_tokens(value: int | None) -> str:
+    """For tables of many columns: exact below a million, in thousands (k) or millions (M) from there on."""
+    if value is None or abs(value) < 1_000_000:
+        return count(value)
+    return f"{value / 1e3:,.0f} k" if abs(value) < 10_000_000 else f"{value / 1e6:,.1f} M"
+
+
 def whole_percent(share: float | None) -> str:
     """Rounded down, so that 100 % means all."""
     return UNKNOWN if share is None else f"{math.floor(100 * share)} %"

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.analysis.level_table import level_table
 from harness.analysis.numbers import UNKNOWN, milliseconds
 from harness.analysis.run import Run
 from harness.analysis.summary import Summary, summarise
@@ -21,6 +22,7 @@ from harness.analysis.tables import Footnotes, Sides, hit_table, kinds, latency_
 from harness.analysis.target_tables import check_table, identity_table, server_table
 from harness.analysis.trust import trust_table
 from harness.analysis.waterfall_table import waterfall_lines, waterfall_table
+from harness.analysis.working_set_table import working_set_table
 
 WORKS = "works"
 """The verdict of a start-up check that found nothing wrong."""
@@ -49,6 +51,11 @@ def render(runs: Sequence[Run], console: Console) -> None:
     for number, summary in sides.numbered():
         for line in waterfall_lines(summary.waterfall):
             _say(console, f"{sides.prefix(number)}{line}")
+    _section(console, "By level of the prompts, in tokens", level_table(sides, notes))
+    _section(console, "Working set over time, in tokens", working_set_table(sides, notes))
+    for number, summary in sides.numbered():
+        for sentence in summary.achieved.sentences():
+            _say(console, f"{sides.prefix(number)}{sentence}")
     for kind, scenario in kinds(sides):
         of_kind = f"{kind} (scenario {scenario})"
         _section(console, f"{of_kind}: latency in ms", latency_table(sides, kind, scenario, notes))

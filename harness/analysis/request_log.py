@@ -143,7 +143,7 @@ def _template_ids(plain: dict[str, Any] | None) -> set[int]:
         for roles in _CHATS
         if roles[0] in template.head and all(f"{one}>{two}" in template.between for one, two in pairwise(roles))
     ]
-    return {identity for chat in chats for identity, _ in template.path(chat)}
+    return {piece.content_id for chat in chats for piece in template.path(chat)}
 
 
 class _Stretches:

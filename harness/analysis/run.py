@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -28,6 +29,8 @@ class TargetRun:
     """Those that were spent on it, maybe together with others."""
     number: int
     """The target's number within the run."""
+    scenario: Mapping[str, Any]
+    """The scenario, as run.json has it."""
 
     @property
     def measured(self) -> pd.DataFrame:
@@ -61,6 +64,7 @@ class Run:
                 target=target,
                 phases=tuple(phase for phase in self.manifest.phases if target.name in phase.targets),
                 number=number,
+                scenario=self.manifest.scenario,
             )
             for number, target in enumerate(self.manifest.targets)
         ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness.analysis.achieved import Achieved, achieved
 from harness.analysis.agreement import Agreement, agreement
 from harness.analysis.contamination import Contamination, contamination
 from harness.analysis.counters import CounterRate, of_counters
@@ -19,6 +20,7 @@ from harness.analysis.request_log import read_log
 from harness.analysis.run import TargetRun
 from harness.analysis.server import ServerFigures, of_server
 from harness.analysis.waterfall import Waterfall, waterfall
+from harness.analysis.working_set import InUse, working_sets
 from harness.record.manifest import StartUpCheck
 
 
@@ -113,6 +115,9 @@ class Summary:
     contamination: Contamination
     herds: Herds
     waterfall: Waterfall
+    working_set: tuple[InUse, ...]
+    """By window; empty: nothing was measured."""
+    achieved: Achieved
     planned_lengths: PlannedLengths
     stamps: Stamps
     chunks_counted: int
@@ -139,6 +144,7 @@ def summarise(run: TargetRun) -> Summary:
     external = server.external_cached_tokens
     agreed = agreement(run.requests, counted, None if external is None else external.value)
     log = read_log(run)
+    fall, in_use = waterfall(log, run.target), working_sets(log)
     lacks = {
         "cached_tokens": hits.ok_cached_unknown > 0,
         "metrics": bool(pages) and not show_engine(pages),
@@ -157,7 +163,9 @@ def summarise(run: TargetRun) -> Summary:
         agreement=agreed,
         contamination=contamination(run, log, pages, agreed),
         herds=find_herds(log, run.target.identity.get("granularity_tokens") or 1),
-        waterfall=waterfall(log, run.target),
+        waterfall=fall,
+        working_set=in_use,
+        achieved=achieved(run.scenario, run.target, fall.steps, in_use),
         planned_lengths=_planned_lengths(measured),
         stamps=_stamps(measured),
         chunks_counted=int((measured["output_tokens_source"] == "events").sum()),

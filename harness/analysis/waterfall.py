@@ -3,63 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from harness.analysis.expected import Expectation, expect
 from harness.analysis.expected_engines import EngineCache, engine_cache
+from harness.analysis.levels import by_level
 from harness.analysis.request_log import RequestLog
+from harness.analysis.steps import Part, Steps, parts, plain, summed
+from harness.analysis.time_windows import time_windows
 from harness.record.manifest import TargetRecord
 
-WINDOWS = 10
-"""Parts of equal length into which the time from the first measured request to the last is divided."""
+PHASES = ("check", "warmup", "measure")
+"""In their order."""
 CONTRIBUTORS = 10
 """How many requests are named."""
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Sums over some requests, in tokens.
-
-    shareable - granularity - in_flight - capacity - routing = expected, and expected - unexplained = measured, where a
-    step that is not known (None) takes nothing away.
-    """
-
-    requests: int
-    prompt_tokens: int
-    """By plan."""
-    shareable: int
-    """What a cache without end would find that knew each request as soon as it was sent."""
-    granularity: int
-    """Lost to whole blocks or pages, and to the last token, which is always computed."""
-    in_flight: int
-    """Lost as it was still being computed."""
-    capacity: int | None
-    """Lost as it had been evicted."""
-    routing: int | None
-    """Lost as it was held by another slot or replica than the one that answered."""
-    expected: int
-    measured: int | None
-    """As the engine reported; None: it did not."""
-    unexplained: int | None
-    """expected - measured: below 0 where the engine found more."""
-
-    @property
-    def losses(self) -> dict[str, int]:
-        """The steps from shareable to measured that are known."""
-        names = ("granularity", "in_flight", "capacity", "routing", "unexplained")
-        return {name: loss for name in names if (loss := getattr(self, name)) is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The steps of some of the requests."""
-
-    key: str | int | None
-    """Kind of session, warmth, number of the turn, or number of the window; None: belongs to no session."""
-    steps: Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +60,27 @@ class Waterfall:
     by_turn: tuple[Part, ...]
     by_window: tuple[Part, ...]
     """By tenth of the time in which the measured requests were sent, from 0."""
+    by_level: tuple[Part, ...]
+    """By what stands in the prompts, in that order; empty if the run did not record it."""
+    by_phase: tuple[Part, ...]
+    """Of the requests of all phases that count as those of `steps` do: measure, whose steps those are, comes last."""
 
 
 def waterfall(log: RequestLog, target: TargetRecord) -> Waterfall:
     """Serve the requests that `target` was sent again, under one restriction after the other."""
     cache = engine_cache(target)
-    table = _table(log, expect(log.requests, cache))
+    expectation = expect(log.requests, cache)
+    if cache.has_hidden_places:  # what is lost between them is not known, so nothing is taken away for it
+        expectation = replace(expectation, found=expectation.kept)
+    table = _table(log, expectation)
     measured = table[table["phase"] == "measure"]
     reporting = measured[measured["measured"].notna()]
     counted = reporting if len(reporting) else measured
     different = reporting[reporting["unexplained"] != 0]
     unknown = _unknown(cache, counted, reporting)
+    of_phases = table[table["measured"].notna()] if len(reporting) else table
     return Waterfall(
-        steps=_steps(counted, unknown) if len(counted) else None,
+        steps=summed(counted, unknown) if len(counted) else None,
         model=cache.name,
         unknown=unknown,
         assumptions=(*cache.assumptions, *_other_lengths(log)),
@@ -121,17 +88,20 @@ def waterfall(log: RequestLog, target: TargetRecord) -> Waterfall:
         not_compared=log.without_path + len(measured) - len(reporting),
         exact=len(reporting) - len(different),
         contributors=tuple(_contributors(different)),
-        by_kind=_parts(counted, "kind", unknown),
-        by_warmth=_parts(counted, "warmth", unknown),
-        by_turn=_parts(counted, "turn", unknown),
-        by_window=_parts(counted, "window", unknown),
+        by_kind=parts(counted, "kind", unknown),
+        by_warmth=parts(counted, "warmth", unknown),
+        by_turn=parts(counted, "turn", unknown),
+        by_window=parts(counted, "window", unknown),
+        by_level=by_level(counted, unknown),
+        by_phase=_by_phase(of_phases, unknown) if len(counted) else (),
     )
 
 
 def _table(log: RequestLog, expectation: Expectation) -> pd.DataFrame:
     """One row for each request, with its steps."""
     rows = log.rows
-    table = rows[["request_id", "phase", "kind", "warmth", "session", "turn"]].copy()
+    columns = ["request_id", "phase", "kind", "warmth", "session", "turn", "path_tokens", "path_levels"]
+    table = rows[columns].copy()
     table["prompt_tokens"] = [request.prompt_tokens for request in log.requests]
     table["shareable"] = expectation.shareable
     table["granularity"] = table["shareable"] - expectation.in_blocks
@@ -141,9 +111,9 @@ def _table(log: RequestLog, expectation: Expectation) -> pd.DataFrame:
     table["expected"] = expectation.computed if expectation.found is None else expectation.found
     table["measured"] = rows["cached_tokens"]
     table["unexplained"] = table["expected"] - table["measured"]
-    sent = rows.loc[rows["phase"] == "measure", "t_send"]
-    if len(sent):
-        table["window"] = (rows["t_send"] - sent.min()) * WINDOWS // (sent.max() - sent.min() + 1)
+    windows = time_windows(log)
+    if windows is not None:
+        table["window"] = windows.numbers
     return table
 
 
@@ -164,19 +134,8 @@ def _unknown(cache: EngineCache, counted: pd.DataFrame, reporting: pd.DataFrame)
     return unknown
 
 
-def _steps(rows: pd.DataFrame, unknown: Mapping[str, str]) -> Steps:
-    names = [field.name for field in fields(Steps) if field.name != "requests"]
-    sums: dict[str, Any] = {name: None if name in unknown else int(rows[name].sum()) for name in names}
-    return Steps(requests=len(rows), **sums)
-
-
-def _parts(rows: pd.DataFrame, column: str, unknown: Mapping[str, str]) -> tuple[Part, ...]:
-    """By value of a column, in order."""
-    if rows.empty:
-        return ()
-    return tuple(
-        Part(_plain(key), _steps(some, unknown)) for key, some in rows.groupby(column, dropna=False, sort=True)
-    )
+def _by_phase(rows: pd.DataFrame, unknown: Mapping[str, str]) -> tuple[Part, ...]:
+    return tuple(sorted(parts(rows, "phase", unknown), key=lambda part: PHASES.index(str(part.key))))
 
 
 def _contributors(rows: pd.DataFrame) -> list[Contributor]:
@@ -184,8 +143,8 @@ def _contributors(rows: pd.DataFrame) -> list[Contributor]:
     return [
         Contributor(
             request_id=str(row["request_id"]),
-            session=_plain(row["session"]),
-            turn=_plain(row["turn"]),
+            session=plain(row["session"]),
+            turn=plain(row["turn"]),
             expected=int(row["expected"]),
             measured=int(row["measured"]),
             unexplained=int(row["unexplained"]),
@@ -193,13 +152,6 @@ def _contributors(rows: pd.DataFrame) -> list[Contributor]:
         )
         for _, row in largest.iterrows()
     ]
-
-
-def _plain(value: Any) -> Any:
-    """As JSON has it."""
-    if pd.isna(value):
-        return None
-    return value if isinstance(value, str) else int(value)
 
 
 def _other_lengths(log: RequestLog) -> list[str]:

@@ -8,8 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.analysis.numbers import percent, tokens
+from harness.analysis.steps import Steps
 from harness.analysis.tables import Footnotes, Sides
-from harness.analysis.waterfall import Contributor, Steps, Waterfall
+from harness.analysis.waterfall import Contributor, Waterfall
 
 NAMED = 3
 """How many requests are named."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.cache.base import Prompt
@@ -19,9 +20,21 @@ ROUNDING_TOKENS = 256
 class _Slot:
     number: int
     held: Held = NOTHING
-    busy: bool = False
+    admission: SlotAdmission | None = None
+    """The request that works in it; None: it is idle."""
     released: int = -1
     """Its last release, counted over all slots; -1: none yet."""
+
+    @property
+    def busy(self) -> bool:
+        return self.admission is not None
+
+    def computed(self, wanted: Held) -> int:
+        """Tokens of `wanted` that it holds and that are computed, as far as is known while it works on them."""
+        common = self.held.common(wanted)
+        if self.admission is None or self.admission.prefilled:
+            return common
+        return min(common, self.admission.cached_tokens)
 
 
 @dataclass(slots=True, eq=False)
@@ -72,8 +85,13 @@ class Slots:
         bytes_per_state: int = 0,
         unified: bool = False,
         similarity: float = 0.1,
+        on_start: Callable[[SlotAdmission], None] | None = None,
     ) -> None:
-        """Raises InputError for what no server could be started with, and for a tier without the size of its states."""
+        """`on_start` is told of each request that is about to get a slot, while the slots hold what they did before;
+        `refused` of it is right by then.
+
+        Raises InputError for what no server could be started with, and for a tier without the size of its states.
+        """
         if slots < 1 or context_tokens < 1 or not 0 <= similarity <= 1:
             raise InputError(
                 f"No server has {slots} slots, {context_tokens} tokens of context and a similarity of {similarity}: "
@@ -88,6 +106,7 @@ class Slots:
         self._slot_tokens = -(-share // ROUNDING_TOKENS) * ROUNDING_TOKENS
         self._shared_tokens = self._slot_tokens if unified else None
         self._similarity = single(similarity)
+        self._on_start = on_start
         self._host: HostTier | None = None
         if host_bytes != 0:
             all_tokens = self._slot_tokens if unified else self._slot_tokens * slots
@@ -134,6 +153,10 @@ class Slots:
         if self._host is not None:
             self._host.clear()
 
+    def computed(self, prompt: Held) -> int:
+        """Tokens of `prompt` in the slot that has computed most of it, be it idle or not."""
+        return max(slot.computed(prompt) for slot in self._slots)
+
     def _idle(self, named: int | None) -> list[_Slot]:
         """The slots that a request could have now."""
         return [slot for slot in self._slots if not slot.busy and named in (None, slot.number)]
@@ -146,16 +169,18 @@ class Slots:
 
     def _start(self, admission: SlotAdmission) -> None:
         wanted = admission.prompt
+        admission.refused = wanted.tokens >= self._slot_tokens
+        if self._on_start is not None:
+            self._on_start(admission)
         slot, looks_into_host = self._choose(wanted, admission.named)
         admission.slot = slot.number
         if self._host is not None and looks_into_host:
             self._host.save(slot.held)
             slot.held = self._host.exchange(slot.held, wanted)
             self._host.trim()
-        slot.busy = True
+        slot.admission = admission
         self._save_idle_slots()
-        if wanted.tokens >= self._slot_tokens:
-            admission.refused = True
+        if admission.refused:
             self._release(slot, slot.held)
             return
         if admission.cache_prompt:
@@ -200,7 +225,7 @@ class Slots:
                 slot.held = NOTHING
 
     def _release(self, slot: _Slot, held: Held) -> None:
-        slot.held, slot.busy, slot.released = held, False, self._releases
+        slot.held, slot.admission, slot.released = held, None, self._releases
         self._releases += 1
         if self._waiting:
             by_name = [waiting for waiting in self._waiting if waiting.named == slot.number]

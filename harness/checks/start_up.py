@@ -20,6 +20,7 @@ from harness.engines.openai import OpenAIEngine
 from harness.errors import TargetError
 from harness.record.manifest import StartUpCheck
 from harness.workload.lexicon import Lexicon
+from harness.workload.session import Segment
 from harness.workload.text import Renderer
 
 CHAT, IDS = "/chat/completions", "/completions"
@@ -33,8 +34,8 @@ class Sent:
     """As in `harness.record.manifest.Probe`."""
     request_id: str
     due_ns: int
-    path: list[tuple[int, int]]
-    """(content id, tokens) of all that its prompt consists of."""
+    path: list[Segment]
+    """All that its prompt consists of."""
     output_tokens: int
     """What was asked for."""
     reply: Reply

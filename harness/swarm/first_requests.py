@@ -12,7 +12,7 @@ from harness.errors import TargetError
 from harness.record.manifest import StartUpCheck
 from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
-from harness.swarm.player import Player
+from harness.swarm.player import Player, Playing
 from harness.swarm.prepare import Lane, Preparation
 from harness.swarm.row import Asked, Labels, request_row
 from harness.swarm.server_metrics import ServerMetrics
@@ -68,11 +68,11 @@ class FirstRequests:
         """Send the warm-up requests one by one. Raises TargetError if one fails: the load would fail alike."""
         renderer = Renderer(self._lane.lexicon, self._made.scenario)
         player = Player(
-            self._labels("warmup"), 0, self._client, self._lane.engine, renderer, False, _Open(), self._record
+            self._labels("warmup"), 0, lambda: self._client, self._lane.engine, renderer, False, _Open(), self._record
         )
         for number in range(self._made.options.warm_up_requests):
             now_ns = time.time_ns()
-            reply = player.send(self._session(number), 0, [], due_ns=now_ns, free_ns=now_ns)
+            reply = player.send(Playing(self._session(number), self._client, free_ns=now_ns), 0, due_ns=now_ns)
             if reply.status != "ok":
                 raise TargetError(
                     f"A warm-up request to {self._lane.target.url} failed ({reply.status}): {reply.error}. "

@@ -42,7 +42,8 @@ class Plan:
     lanes: list[LanePlan]
     """The targets that are loaded at the same time; users are dealt out to them in turn."""
     worker: int
-    """This worker's number, 0 to workers - 1: on each target it plays sessions worker, worker + workers, ..."""
+    """This worker's number, 0 to workers - 1: on each target it plays sessions worker, worker + workers, ... of the
+    workload. Sub-agents belong to the session that starts them."""
     workers: int
     drain_timeout_s: float
 

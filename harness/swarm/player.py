@@ -1,17 +1,21 @@
-"""One user's part: play a session turn by turn over one connection, and hand over a row for every request sent."""
+"""One user's part: play a session and its sub-agents turn by turn, and hand over a row for every request sent."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from gevent import Greenlet
+from gevent.pool import Group
 
 from harness.client.reply import Reply
 from harness.client.timed import TimedClient
 from harness.engines.base import Engine
 from harness.swarm.row import Asked, Labels, request_row, warmth
 from harness.workload.content import live_answer_id
-from harness.workload.session import Message, Segment, Session
+from harness.workload.session import Message, Segment, Session, SubAgent
 from harness.workload.text import Renderer
 
 FAILURE_PAUSE_S = 1.0
@@ -26,8 +30,32 @@ class Gate(Protocol):
     def wait(self, seconds: float) -> bool: ...
 
 
+@dataclass(slots=True)
+class Playing:
+    """A session under way."""
+
+    session: Session
+    client: TimedClient
+    """Its own connection, as it may run at the same time as others of its user."""
+    free_ns: int
+    """When what its next request waits for ended, as far as it has."""
+    parent_request: str | None = None
+    """request_id of the request after whose answer it began; None: no session started it."""
+    replies: list[Message] = field(default_factory=list)
+    """To its turns so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A sub-agent that was started."""
+
+    plan: SubAgent
+    playing: Playing
+    greenlet: Greenlet
+
+
 class Player:
-    """Plays sessions one after the other.
+    """Plays sessions one after the other, and the sub-agents of each at the same time as it.
 
     `record(row, reply)` is called exactly once for every request sent, even if the greenlet is killed while it waits.
     """
@@ -36,7 +64,7 @@ class Player:
         self,
         labels: Labels,
         user: int,
-        client: TimedClient,
+        connect: Callable[[], TimedClient],
         engine: Engine,
         renderer: Renderer,
         live_replies: bool,
@@ -44,10 +72,14 @@ class Player:
         record: Callable[[dict[str, Any], Reply], None],
         slot: int | None = None,
     ) -> None:
-        """`slot`: the server's, that all requests are to go to; None: it chooses."""
+        """`connect` makes a client with a connection of its own. `slot`: the server's, that all requests are to go to;
+        None: it chooses."""
         self._labels = labels
         self._user = user
-        self.client = client
+        self._connect = connect
+        self._client = connect()
+        self._clients = {self._client}
+        self._sub_agents = Group()
         self._engine = engine
         self._renderer = renderer
         self._live_replies = live_replies
@@ -56,39 +88,81 @@ class Player:
         self._slot = slot
 
     def play(self, session: Session, load_began_ns: int) -> None:
-        """Send the turns of `session` in order; a failed turn ends it, since the next one would build on its answer."""
-        replies: list[Message] = []
-        free_ns = time.time_ns()
-        for turn in session.turns:
+        """Send the turns of `session` in order, and those of its sub-agents; returns when all of them have ended.
+
+        A failed turn ends its own session, since the next one would build on its answer. Where another session waits
+        for that end, it goes on. A greenlet that is killed in here takes those of the sub-agents with it.
+        """
+        try:
+            went_well = self._take_turns(Playing(session, self._client, time.time_ns()), load_began_ns)
+            self._sub_agents.join()
+        finally:
+            self._sub_agents.kill()
+        if not went_well:
+            self._gate.wait(FAILURE_PAUSE_S)
+
+    def cancel(self) -> None:
+        """From another greenlet: end all requests under way; each is recorded as cancelled."""
+        for client in tuple(self._clients):  # those of sub-agents that end are taken out meanwhile
+            client.cancel()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for client in tuple(self._clients):
+            client.close()
+
+    def _take_turns(self, playing: Playing, load_began_ns: int) -> bool:
+        """Whether all turns were answered."""
+        started: list[_Started] = []
+        for turn in playing.session.turns:
+            for sub_agent in started:
+                if sub_agent.plan.before == turn.index:
+                    sub_agent.greenlet.join()
+                    playing.free_ns = max(playing.free_ns, sub_agent.playing.free_ns)
             due_ns = (
-                free_ns + round(turn.think_time_s * 1e9)
+                playing.free_ns + round(turn.think_time_s * 1e9)
                 if turn.due_s is None
                 else load_began_ns + round(turn.due_s * 1e9)
             )
             if self._gate.wait((due_ns - time.time_ns()) / 1e9):
-                return
-            reply = self.send(session, turn.index, replies, due_ns, free_ns)
+                return False
+            reply = self.send(playing, turn.index, due_ns)
+            playing.free_ns = reply.t_end or time.time_ns()
             if reply.status != "ok":
-                self._gate.wait(FAILURE_PAUSE_S)
-                return
-            replies.append(self._live(turn.index, session, reply) if self._live_replies else turn.reply)
-            free_ns = reply.t_end or time.time_ns()
+                return False
+            playing.replies.append(self._live(turn.index, playing.session, reply) if self._live_replies else turn.reply)
+            for plan in playing.session.sub_agents:
+                if plan.after == turn.index:
+                    started.append(self._start(plan, playing, load_began_ns))
+        return True
 
-    def send(self, session: Session, index: int, replies: list[Message], due_ns: int, free_ns: int) -> Reply:
-        """Send one turn and record its row. `free_ns`: since when nothing before it keeps its user busy."""
-        turn = session.turns[index]
-        messages = session.prompt(index, replies)
-        labels = self._labels
-        request_id = f"{labels.run_id}-{labels.target_number}-{session.number}-{index}"
+    def _start(self, plan: SubAgent, parent: Playing, load_began_ns: int) -> _Started:
+        spawned_by = self._request_id(parent.session, plan.after)
+        playing = Playing(plan.session, self._connect(), parent.free_ns, spawned_by)
+        return _Started(plan, playing, self._sub_agents.spawn(self._play_sub_agent, playing, load_began_ns))
+
+    def _play_sub_agent(self, playing: Playing, load_began_ns: int) -> None:
+        self._clients.add(playing.client)
+        try:
+            self._take_turns(playing, load_began_ns)
+        finally:
+            self._clients.remove(playing.client)
+            playing.client.close()
+
+    def send(self, playing: Playing, index: int, due_ns: int) -> Reply:
+        """Send one turn and record its row."""
+        session, turn = playing.session, playing.session.turns[index]
+        messages = session.prompt(index, playing.replies)
+        request_id = self._request_id(session, index)
         payload = self._engine.chat_payload(
-            self._renderer.chat(messages), turn.output_tokens, cache_salt=labels.cache_salt, slot=self._slot
+            self._renderer.chat(messages), turn.output_tokens, cache_salt=self._labels.cache_salt, slot=self._slot
         )
 
         def on_reply(reply: Reply) -> None:
             asked = Asked(
                 request_id=request_id,
                 due_ns=due_ns,
-                free_ns=free_ns,
+                free_ns=playing.free_ns,
                 path=self._renderer.path(messages),
                 output_tokens=turn.output_tokens,
                 user=self._user,
@@ -98,12 +172,16 @@ class Player:
                 slot=self._slot,
                 fault=session.fault(turn.index),
                 tenant=session.tenant,
+                parent_request=playing.parent_request,
             )
-            self._record(request_row(labels, asked, reply), reply)
+            self._record(request_row(self._labels, asked, reply), reply)
 
-        return self.client.post(
+        return playing.client.post(
             "/chat/completions", payload, {"X-Request-Id": request_id, **self._engine.request_headers}, on_reply
         )
+
+    def _request_id(self, session: Session, index: int) -> str:
+        return f"{self._labels.run_id}-{self._labels.target_number}-{session.number}-{index}"
 
     def _live(self, index: int, session: Session, reply: Reply) -> Message:
         """What the engine said, as a message; its length is what the engine counted."""

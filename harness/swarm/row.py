@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.client.reply import Reply
-from harness.workload.session import Turn
+from harness.workload.session import Segment, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Asked:
     due_ns: int
     free_ns: int
     """When whoever sends it was through with what came before, be it before due_ns or after."""
-    path: list[tuple[int, int]]
+    path: list[Segment]
     output_tokens: int
     user: int | None = None
     session: int | None = None
@@ -49,6 +49,8 @@ class Asked:
     slot: int | None = None
     fault: str | None = None
     tenant: str | None = None
+    parent_request: str | None = None
+    """request_id of the request after whose answer the session began."""
 
 
 def request_row(
@@ -59,7 +61,7 @@ def request_row(
     """All columns of `harness.record.schema.REQUESTS`; what is not known is None.
 
     Of a lag, what passed until the request's user was free is `blocked_ms`: nothing, where a turn is due after the end
-    of the one before. The rest is the harness's own.
+    of the one before, or of a sub-agent. The rest is the harness's own.
     """
     lag_ms = None if reply.t_send is None or reply.clock_stepped else (reply.t_send - asked.due_ns) / 1e6
     blocked_ms = None if lag_ms is None else max(0.0, (asked.free_ns - asked.due_ns) / 1e6)
@@ -78,7 +80,7 @@ def request_row(
         "turn": asked.turn,
         "warmth": asked.warmth,
         "request_id": asked.request_id,
-        "parent_request": None,
+        "parent_request": asked.parent_request,
         "t_due": asked.due_ns,
         "t_send": reply.t_send,
         "t_first": reply.t_first,
@@ -98,7 +100,7 @@ def request_row(
         "last_stamp_error_ms": reply.last_stamp_error_ms,
         "coalesced": reply.coalesced,
         "clock_stepped": reply.clock_stepped,
-        "planned_prompt_tokens": sum(tokens for _, tokens in asked.path),
+        "planned_prompt_tokens": sum([segment.tokens for segment in asked.path]),
         "planned_output_tokens": asked.output_tokens,
         "prompt_tokens": reply.prompt_tokens,
         "prompt_tokens_source": reply.prompt_tokens_source,
@@ -110,8 +112,9 @@ def request_row(
         "queue_ms": reply.queue_ms,
         "prefill_ms": reply.prefill_ms,
         "decode_ms": reply.decode_ms,
-        "path": [identity for identity, _ in asked.path],
-        "path_tokens": [tokens for _, tokens in asked.path],
+        "path": [segment.content_id for segment in asked.path],
+        "path_tokens": [segment.tokens for segment in asked.path],
+        "path_levels": [segment.level for segment in asked.path],
         "fault": asked.fault,
         "tenant": asked.tenant,
         "cache_salt": labels.cache_salt,

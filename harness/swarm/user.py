@@ -1,4 +1,4 @@
-"""The Locust user: one live session at a time, one connection."""
+"""The Locust user: one live session at a time, with its sub-agents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SessionUser(User):
 
     @task
     def play_session(self) -> None:
-        """One whole session; while a run drains, or on a worker that joined too late to have a part in it, wait."""
+        """One whole session with its sub-agents; while a run drains, or on a worker that joined too late, wait."""
         if self._run is None or self._player is None or self._run.closed():
             gevent.sleep(0.2)
         else:

@@ -8,6 +8,7 @@ import logging
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gevent
@@ -60,9 +61,9 @@ class _Lane:
         self._slots = lane.slots
 
     def player(self, user: int, gate: Gate, record: Callable[[dict[str, Any], Reply], None]) -> Player:
-        client = TimedClient(self._target, self._engine.read_event)
+        connect = partial(TimedClient, self._target, self._engine.read_event)
         slot = None if self._slots is None else (self._first_user + user * self._users_apart) % self._slots
-        return Player(self._labels, user, client, self._engine, self._renderer, self._live_replies, gate, record, slot)
+        return Player(self._labels, user, connect, self._engine, self._renderer, self._live_replies, gate, record, slot)
 
     def next_session(self) -> Session:
         return self._workload.session(next(self._sessions))
@@ -113,7 +114,7 @@ class WorkerRun:
     # --- what a user does ----------------------------------------------------------------------
 
     def new_player(self) -> Player:
-        """A player with a connection of its own, for one user."""
+        """A player with connections of its own, for one user."""
         user = next(self._users)
         # Dealt out so that over all workers each target (and each slot) gets as many users as any other, or one more.
         lane = self._lanes[(user + self.plan.worker) % len(self._lanes)]
@@ -123,11 +124,11 @@ class WorkerRun:
 
     def retire(self, player: Player) -> None:
         """The user of `player` has stopped."""
-        player.client.close()
+        player.close()
         self._players.pop(player, None)
 
     def play_one(self, player: Player) -> None:
-        """Play the next session of this worker on the player's target."""
+        """Play the next session of this worker, with its sub-agents, on the player's target."""
         self._in_flight += 1
         try:
             player.play(self._players[player].next_session(), self._began_ns)
@@ -184,7 +185,7 @@ class WorkerRun:
             self.cut_drain_short()
             self._wait_for_requests(5.0)
             for player in self._players:
-                player.client.close()
+                player.close()
             self._flusher.kill()
             self._flush()
             self._cpu_s, self._wall_s = _cpu_s() - self._cpu_s, time.monotonic() - self._wall_s
@@ -208,7 +209,7 @@ class WorkerRun:
     def cut_drain_short(self) -> None:
         """Cancel what is in flight at once; `drain` then ends soon."""
         for player in self._players:
-            player.client.cancel()
+            player.cancel()
 
     def _wait_for_requests(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds

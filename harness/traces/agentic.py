@@ -110,6 +110,8 @@ class _Reader:
     item_ids: dict[tuple[str | None, int], int] = field(default_factory=dict)
     """(model, id in the file) -> id of the item."""
     item_count: int = 0
+    sub_agents: set[str] = field(default_factory=set)
+    """Their sessions so far."""
 
     def read(self, agent: _Agent) -> None:
         """Add the requests of an agent, and of all that it starts."""
@@ -133,7 +135,7 @@ class _Reader:
             if before is not None and sub.end_s is not None:
                 waited_until_s[before] = max(sub.end_s, waited_until_s.get(before, 0.0))
             parent = Parent(agent.session, sub.after, before)
-            name, place = f"{agent.session}/{sub.name}", f"{sub.place}.requests"
+            name, place = self._session(f"{agent.session}/{sub.name}"), f"{sub.place}.requests"
             self.read(_Agent(name, sub.entries, place, sub.start_s, parent, calls[sub.after].end_s))
         for number, call in enumerate(calls):
             think_time_s = call.think_time_s
@@ -142,6 +144,13 @@ class _Reader:
             self.requests.append(
                 TraceRequest(call.time_s, call.prompt, call.output_tokens, agent.session, agent.parent, think_time_s)
             )
+
+    def _session(self, name: str) -> str:
+        """A name of its own for a sub-agent's session, as an agent_id may come again."""
+        while name in self.sub_agents:
+            name += "'"
+        self.sub_agents.add(name)
+        return name
 
     def _started(self, value: Entry, place: str, after: int, origin_s: float) -> _Started:
         """`t` of a sub-agent is when its parent heard of it: of its end, if it has a duration, else of its start."""

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
 from harness.errors import ScenarioError
-from harness.workload.scenario import Scenario, scenario_from
+from harness.workload.scenario import Replay, Scenario, scenario_from
 from harness.yamlfile import sentence
 
 
 def changed(scenario: Scenario, text: str) -> Scenario:
     """`scenario` with the changes of `text`: `key=value`, several with `;` between them: `fault.rate=0.5; seed=2`.
 
-    A value is read as in a scenario file; a dot leads into a mapping. Raises ScenarioError if a key or value is wrong.
+    A value is read as in a scenario file, but the paths of a replay count from the current folder; a dot leads into a
+    mapping. Another trace or tokenizer has another fingerprint: its own, if none is given.
+
+    Raises ScenarioError if a key or value is wrong, InputError if another trace cannot be played.
     """
+    if not text.strip():
+        return scenario
     plain = scenario.model_dump(mode="json", exclude_unset=True)
-    for key, value in _parts(text):
+    parts = list(_parts(text))
+    if any(key in ("trace", "tokenizer") for key, _ in parts):
+        plain.pop("fingerprint", None)
+    for key, value in parts:
         _put(plain, key, value, text)
     try:
-        return scenario_from(plain) if text.strip() else scenario
+        made = scenario_from(plain)
+        return made.located(Path.cwd(), f"set {text!r}") if isinstance(made, Replay) else made
     except ValidationError as invalid:
         error = invalid.errors()[0]
         where = ".".join(str(part) for part in error["loc"] if part != scenario.kind)

@@ -76,13 +76,17 @@ class PromptFault:
 
 
 def with_faults(session: Session, fault: Fault | None, scenario_seed: int, seed: str) -> Session:
-    """The session with the faults that its turns have; a fault that would change nothing counts as none."""
+    """The session with the faults that its turns and its sub-agents' have; a fault that would change nothing counts as
+    none."""
     if fault is None:
         return session
     drawn = [PromptFault(fault.kind, scenario_seed, seed, session.number, turn.index) for turn in session.turns]
     first = (session.opening or (session.turns[0].question,))[:1]
     faults = tuple(each if each.is_drawn(fault.rate) and each.apply(first) != first else None for each in drawn)
-    return replace(session, faults=faults)
+    sub_agents = tuple(
+        replace(each, session=with_faults(each.session, fault, scenario_seed, seed)) for each in session.sub_agents
+    )
+    return replace(session, faults=faults, sub_agents=sub_agents)
 
 
 def _stamped(segments: Sequence[Segment], own: int, date: int | None) -> tuple[Segment, ...]:
@@ -133,7 +137,8 @@ def _changed(segment: Segment, place: int) -> tuple[Segment, ...]:
         # Only the words that spell its id can be exchanged one by one; what follows is real text.
         place %= min(LEAST_ID_WORDS - 1, segment.tokens)
     source = Cut(segment.content_id, segment.tokens, place, changed=True)
-    other = Segment(segment.kind, content_id("changed", segment.content_id, place), 1, segment.document, cut=source)
+    identity = content_id("changed", segment.content_id, place)
+    other = replace(segment, content_id=identity, tokens=1, cut=source)
     return (*_piece(segment, 0, place), other, *_piece(segment, place + 1, segment.tokens))
 
 
@@ -145,7 +150,7 @@ def _piece(segment: Segment, start: int, end: int) -> tuple[Segment, ...]:
     if start == end:
         return ()
     if start == 0:
-        return (segment,) if end == segment.tokens else (Segment(segment.kind, segment.content_id, end),)
+        return (segment if end == segment.tokens else replace(segment, tokens=end, document=None),)
     cut = Cut(segment.content_id, segment.tokens, start)
     identity = content_id("piece", segment.content_id, start)
-    return (Segment(segment.kind, identity, end - start, segment.document, cut=cut),)
+    return (replace(segment, content_id=identity, tokens=end - start, cut=cut),)

@@ -72,10 +72,10 @@ class Reuse(NamedTuple):
 
 
 def planned_reuse(sessions: Iterable[Session]) -> Reuse:
-    """What requests of these sessions, sent to an empty cache, can reuse of each other."""
+    """What requests of these sessions and their sub-agents, sent to an empty cache, can reuse of each other."""
     prefixes = Prefixes()
     requests = prompt_tokens = 0
-    for session in sessions:
+    for session in (one for each in sessions for one in each.with_sub_agents()):
         for turn in session.turns:
             segments = [segment for message in session.scripted_prompt(turn.index) for segment in message.segments]
             prefixes.add(segments)

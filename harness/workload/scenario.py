@@ -263,7 +263,7 @@ def load_scenario(text: str, folder: Path) -> Scenario:
             )
     scenario = load_model(path, _ScenarioFile, ScenarioError).root
     if isinstance(scenario, Replay):
-        return scenario.located(path)
+        return scenario.located(path.parent, str(path))
     if isinstance(scenario, LongDocument) and scenario.corpus not in (PYTHON_DOCS, WORDS):
         corpus = path.parent / Path(scenario.corpus).expanduser()
         if not corpus.exists():

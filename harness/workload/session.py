@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple, Protocol
+
+LEVELS = {
+    "template": "chat template",
+    "system": "system prompt",
+    "tools": "tool schemas",
+    "preamble": "user preamble",
+    "document": "long document",
+    "user": "user message",
+    "observation": "tool observation",
+    "reply": "earlier reply",
+    "block": "trace block",
+    "fault": "arrangement fault",
+}
+"""Kind of segment -> its level where it is none of the sharing tree's. No level of a tree has a space in its name."""
 
 
 class Cut(NamedTuple):
@@ -27,7 +41,7 @@ class Segment:
     """
 
     kind: str
-    """shared, system, tools, preamble, document, user, observation, block (of a trace), reply or fault."""
+    """shared, system, tools, preamble, document, user, observation, block (of a trace), reply, fault or template."""
     content_id: int
     """int64; also spells the first words of the text, see `harness.workload.content`, unless it is cut."""
     tokens: int
@@ -38,6 +52,13 @@ class Segment:
     """The text itself where it is not made from the id: a live reply of the engine."""
     cut: Cut | None = None
     """Where the text is a piece of another segment's: which."""
+    tree_level: str | None = None
+    """Name of its level of the sharing tree; None: it is none of the tree's contents."""
+
+    @property
+    def level(self) -> str:
+        """Where it stands in prompts, in words: the level of the sharing tree, or else what its kind is called."""
+        return self.tree_level or LEVELS.get(self.kind, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +85,10 @@ class Turn:
     reply: Message
     """The scripted answer (of `output_tokens` tokens), which `replies: scripted` appends in place of the engine's."""
     think_time_s: float
-    """Pause between the end of the turn before (for turn 0: the start of the session) and this one's send."""
+    """Pause between the end of what it waits for (the turn before it, and sub-agents; for turn 0 the start of the
+    session) and its send."""
     due_s: float | None = None
-    """When it is to be sent, from the start of the load, or at the end of the turn before if that is later; None:
+    """When it is to be sent, from the start of the load, or at the end of what it waits for if that is later; None:
     `think_time_s` decides."""
 
 
@@ -88,6 +110,7 @@ class Session:
     """A conversation: `opening` stands before every turn; earlier turns follow it if `keeps_history`."""
 
     number: int
+    """No other session of the run has it, sub-agents included."""
     kind: str
     opening: tuple[Message, ...]
     turns: tuple[Turn, ...]
@@ -96,6 +119,8 @@ class Session:
     """Whom the session belongs to; None where no level of a sharing tree is the tenant's."""
     faults: tuple[Rearrangement | None, ...] = ()
     """What is done to each turn's prompt; empty: nothing to any of them."""
+    sub_agents: tuple[SubAgent, ...] = ()
+    """The sessions that this one starts."""
 
     @property
     def starts_s(self) -> float | None:
@@ -107,6 +132,12 @@ class Session:
         """The segments at the beginning of every prompt that other sessions can have too."""
         segments = (segment for message in self.opening for segment in message.segments)
         return tuple(takewhile(lambda segment: segment.kind != "preamble", segments))
+
+    def with_sub_agents(self) -> Iterator[Session]:
+        """This session, then those that it starts, each with those that it starts itself."""
+        yield self
+        for started in self.sub_agents:
+            yield from started.session.with_sub_agents()
 
     def fault(self, turn: int) -> str | None:
         """Name of the arrangement fault that the prompt of turn number `turn` has; None: it has none."""
@@ -127,3 +158,14 @@ class Session:
     def scripted_prompt(self, turn: int) -> tuple[Message, ...]:
         """The messages of turn number `turn` after scripted replies."""
         return self.prompt(turn, [earlier.reply for earlier in self.turns[:turn]])
+
+
+@dataclass(frozen=True, slots=True)
+class SubAgent:
+    """A session that another one, its parent, starts, and that runs at the same time as others of that parent."""
+
+    session: Session
+    after: int
+    """It starts when the answer to this turn of its parent is complete."""
+    before: int | None
+    """This turn of its parent waits for its end; None: none does."""

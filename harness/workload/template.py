@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.engines.base import ChatMessages
 from harness.workload.content import content_id
-from harness.workload.session import Message
+from harness.workload.session import Message, Segment
 
 OPENER = "#"
 """Begins the content of each message, so that the first word, too, keeps its space where contents are trimmed."""
@@ -35,23 +35,23 @@ class Template:
     head_shared: int = 0
     """So many tokens at the very beginning are the same whoever speaks first; 0 where the pieces were not seen."""
 
-    def path(self, messages: Sequence[Message]) -> list[tuple[int, int]]:
-        """The prompt as (content id, tokens) pairs from its first token to its last, template and openers included.
+    def path(self, messages: Sequence[Message]) -> list[Segment]:
+        """The prompt as segments from its first token to its last, the template's own and openers included.
 
         A live answer is sent without an opener.
         """
         first = messages[0].role
         head = [_piece("head", self.head_shared), _piece(f"head {first}", self.head[first] - self.head_shared)]
-        entries = [*head, *self._content(messages[0])]
+        segments = [*head, *self._content(messages[0])]
         for before, message in pairwise(messages):
             pair = f"{before.role}>{message.role}"
-            entries += [_piece(pair, self.between[pair]), *self._content(message)]
-        entries.append(_piece("user>assistant" if self.reply_after_tail else f"tail {first}", self.tail[first]))
-        return [entry for entry in entries if entry[1]]
+            segments += [_piece(pair, self.between[pair]), *self._content(message)]
+        segments.append(_piece("user>assistant" if self.reply_after_tail else f"tail {first}", self.tail[first]))
+        return [segment for segment in segments if segment.tokens]
 
     def tokens(self, messages: Sequence[Message]) -> int:
         """Length of the whole prompt."""
-        return sum(tokens for _, tokens in self.path(messages))
+        return sum(segment.tokens for segment in self.path(messages))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -60,9 +60,8 @@ class Template:
     def from_json(cls, plain: Mapping[str, Any]) -> Template:
         return cls(**plain)
 
-    def _content(self, message: Message) -> list[tuple[int, int]]:
-        opener = [] if is_live(message) else [_piece("opener", self.opener_tokens)]
-        return [*opener, *((segment.content_id, segment.tokens) for segment in message.segments)]
+    def _content(self, message: Message) -> Sequence[Segment]:
+        return message.segments if is_live(message) else (_piece("opener", self.opener_tokens), *message.segments)
 
 
 def is_live(message: Message) -> bool:
@@ -177,5 +176,5 @@ def _content_words(number: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _piece(name: str, tokens: int) -> tuple[int, int]:
-    return content_id("template", name, tokens), tokens
+def _piece(name: str, tokens: int) -> Segment:
+    return Segment("template", content_id("template", name, tokens), tokens)

@@ -31,8 +31,8 @@ class Renderer:
         """The messages as an OpenAI chat request has them."""
         return [{"role": message.role, "content": self.content(message)} for message in messages]
 
-    def path(self, messages: Sequence[Message]) -> list[tuple[int, int]]:
-        """(content id, tokens) of all that the prompt consists of; see `Template.path`."""
+    def path(self, messages: Sequence[Message]) -> list[Segment]:
+        """All that the prompt consists of; see `Template.path`."""
         return self._lexicon.template.path(messages)
 
     def _text(self, segment: Segment) -> str:

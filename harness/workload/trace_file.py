@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, model_validator
 from harness.errors import InputError, ScenarioError
 from harness.traces.mooncake import BLOCK_TOKENS
 from harness.traces.reading import read_trace
-from harness.traces.request import Trace, TraceRequest
+from harness.traces.request import Parent, Trace, TraceRequest
 
 KEPT_TRACES = 4
 
@@ -70,15 +70,19 @@ class TraceKeys(BaseModel):
             raise ValueError("times: scaled and speed belong together; give both or none")
         return self
 
-    def located(self: Keys, scenario_file: Path) -> Keys:
-        """The keys with absolute paths and the fingerprint. Raises InputError if the trace cannot be played."""
+    def located(self: Keys, folder: Path, given: str) -> Keys:
+        """The keys with absolute paths, relative ones counting from `folder`, and with the fingerprint.
+
+        `given` says in errors where the keys stand. Raises InputError if the trace cannot be played.
+        """
         found: dict[str, str] = {}
         for key, path in (("trace", self.trace), ("tokenizer", self.tokenizer)):
             if path is not None:
-                file = scenario_file.parent / Path(path).expanduser()
+                file = folder / Path(path).expanduser()
                 if not file.is_file():
                     raise ScenarioError(
-                        f"{scenario_file}, key {key}: there is no file {file}; give a path relative to the scenario's."
+                        f"{given}, key {key}: there is no file {file}; give a path that is absolute or relative to "
+                        f"{folder}."
                     )
                 found[key] = str(file.resolve())
         here = self.model_copy(update=found)
@@ -88,12 +92,26 @@ class TraceKeys(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class TracedSession:
+    """Requests with one session key are one session, in order; each other request is a session of its own."""
+
+    number: int
+    """Among all sessions of the trace, sub-agents included, in the order of their first requests."""
+    requests: Sequence[TraceRequest]
+    sub_agents: Sequence[tuple[Parent, TracedSession]]
+    """How each one is started by this session, and what it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedTrace:
     """A trace that can be played."""
 
     fingerprint: str
-    sessions: Sequence[Sequence[TraceRequest]]
-    """Requests with one session key are one session, in order; each other request is a session of its own."""
+    requests: Sequence[TraceRequest]
+    sessions: Sequence[TracedSession]
+    """Those that no other one starts, in the order of their first requests."""
+    session_count: int
+    """Sub-agents included."""
     first_s: float | None
     """When its first request was sent, by its own clock; None: it has no times."""
     period_s: float
@@ -133,22 +151,27 @@ def _load(path: str, block_tokens: int | None, tokenizer: str | None, skip_bad: 
         tokenizer=Path(tokenizer) if tokenizer else None,
         skip_bad=skip_bad,
     )
-    child = next((request for request in trace.requests if request.parent), None)
-    if child is not None:
-        raise InputError(
-            f"{path}: {child.session} is a sub-agent, whose parent waits for it while both have prompts of their own; "
-            "a replay plays sessions that do not wait for each other: leave sub-agents out of the trace."
-        )
     requests = trace.requests
     first_s, last_s = requests[0].time_s, requests[-1].time_s
     span_s = last_s - first_s if first_s is not None and last_s is not None else 0.0
     mean_gap_s = span_s / (len(requests) - 1) if len(requests) > 1 else 0.0
-    return LoadedTrace(fingerprint, _sessions(trace), first_s, span_s + mean_gap_s)
+    sessions, session_count = _sessions(trace)
+    return LoadedTrace(fingerprint, requests, sessions, session_count, first_s, span_s + mean_gap_s)
 
 
-def _sessions(trace: Trace) -> Sequence[Sequence[TraceRequest]]:
-    """In the order of their first requests."""
-    sessions: dict[str | int, list[TraceRequest]] = {}
-    for number, request in enumerate(trace.requests):
-        sessions.setdefault(number if request.session is None else request.session, []).append(request)
-    return tuple(map(tuple, sessions.values()))
+def _sessions(trace: Trace) -> tuple[Sequence[TracedSession], int]:
+    """The sessions that no other one starts, with those that they start, and the number of all of them."""
+    requests: dict[str | int, list[TraceRequest]] = {}
+    for place, request in enumerate(trace.requests):
+        requests.setdefault(place if request.session is None else request.session, []).append(request)
+    numbers = {key: number for number, key in enumerate(requests)}
+    started: dict[str | int, list[tuple[Parent, str | int]]] = {}
+    for key, (first, *_) in requests.items():
+        if first.parent is not None:
+            started.setdefault(first.parent.session, []).append((first.parent, key))
+
+    def session(key: str | int) -> TracedSession:
+        sub_agents = tuple((parent, session(sub_agent)) for parent, sub_agent in started.get(key, ()))
+        return TracedSession(numbers[key], tuple(requests[key]), sub_agents)
+
+    return tuple(session(key) for key, (first, *_) in requests.items() if first.parent is None), len(requests)

@@ -118,7 +118,12 @@ def branch(levels: Sequence[Level], scenario_seed: int, seed: str, number: int) 
     choices = [choice(level.popularity, level.fan_out, draws.stream(level.name).random()) for level in levels]
     names = _names(levels, choices)
     segments = tuple(
-        Segment("shared", content_id(seed, "sharing", *name), _tokens(level, scenario_seed, name))
+        Segment(
+            "shared",
+            content_id(seed, "sharing", *name),
+            _tokens(level, scenario_seed, name),
+            tree_level=level.name,
+        )
         for level, name in zip(levels, names, strict=True)
     )
     return Branch(segments, _tenant(levels, choices))
@@ -127,7 +132,12 @@ def branch(levels: Sequence[Level], scenario_seed: int, seed: str, number: int) 
 def longest_branch(levels: Sequence[Level]) -> Branch:
     """A way on which every length is the largest that it can be."""
     segments = tuple(
-        Segment("shared", content_id("", "sharing", level.name), LongestDraws().length("tokens", level.tokens))
+        Segment(
+            "shared",
+            content_id("", "sharing", level.name),
+            LongestDraws().length("tokens", level.tokens),
+            tree_level=level.name,
+        )
         for level in levels
     )
     return Branch(segments, None)

@@ -30,7 +30,8 @@ class Workload:
         self._make, self._make_longest = makers(self.scenario)
 
     def session(self, number: int) -> Session:
-        """Session `number`, counted from 0."""
+        """The session that is played as number `number`, counted from 0, with the sub-agents that it starts. Only where
+        a scenario has sub-agents does its own number differ, which no other session and no sub-agent has."""
         way = branch(self.levels, self.scenario.seed, self.seed, number)
         session = with_branch(self._make(self.seed, number), way)
         return with_faults(session, self.scenario.fault, self.scenario.seed, self.seed)

@@ -44,7 +44,7 @@ def run_of(rows: Iterable[Row], **of_target: Any) -> TargetRun:
     """A target that was sent these, and has no metrics."""
     table = pa.Table.from_pylist(list(rows), schema=REQUESTS)
     frame = table.to_pandas(types_mapper={pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}.get)
-    return TargetRun(frame, pd.DataFrame(), target(**of_target), (), 0)
+    return TargetRun(frame, pd.DataFrame(), target(**of_target), (), 0, {})
 
 
 def log_of(rows: Iterable[Row]) -> RequestLog:

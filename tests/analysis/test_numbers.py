@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from harness.analysis.numbers import count, milliseconds, percent, tokens, whole_percent
+from harness.analysis.numbers import count, milliseconds, percent, short_tokens, tokens, whole_percent
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,23 @@ def test_counts() -> None:
 
 def test_very_many_tokens_are_told_in_millions() -> None:
     assert (tokens(None), tokens(99_999_999), tokens(40_000_000_000)) == ("-", "99,999,999", "40,000.0 M")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0, "0"),
+        (-140, "-140"),
+        (999_999, "999,999"),
+        (1_000_000, "1,000 k"),
+        (-9_876_543, "-9,877 k"),
+        (12_345_678, "12.3 M"),
+        (123_456_789, "123.5 M"),
+    ],
+)
+def test_tokens_are_short_where_columns_are_many(value: int | None, text: str) -> None:
+    assert short_tokens(value) == text
 
 
 def test_a_coverage_of_100_percent_means_all() -> None:

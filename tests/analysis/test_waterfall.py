@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from harness.analysis.request_log import read_log
-from harness.analysis.waterfall import Steps, Waterfall, waterfall
+from harness.analysis.steps import Steps
+from harness.analysis.waterfall import Waterfall, waterfall
 from harness.record.manifest import StartUpCheck
 from harness.workload.content import content_id
 from tests.analysis.rows import Row
@@ -192,6 +193,33 @@ def test_several_replicas_are_one_cache_and_what_is_lost_between_them_is_not_kno
     assert fall.steps is not None
     assert lost(fall.steps) == (128, 16, 0, 0, None, 112)
     assert fall.unknown["routing"] == "no answer tells which replica it came from"
+
+
+def test_slots_of_several_replicas_lose_nothing_to_what_is_not_known() -> None:
+    # The first one's prompt is computed, but its slot is busy with the answer: in which replica, nobody tells.
+    rows = [sent([(A, 100)], 0, 10, 1_000), sent([(A, 100)], 20, 30, 40)]
+    two = {"metrics_urls": ["http://a/metrics", "http://b/metrics"]}
+    assert lost(steps_of(rows, LLAMA_CPP, target=two)) == (100, 1, 0, 0, None, 99)
+
+
+def test_each_phase_has_its_steps() -> None:
+    rows = [
+        sent([(A, 100)], 0, phase="check", cached_tokens=0),
+        sent([(A, 100), (B, 10)], 10, phase="warmup", cached_tokens=90),
+        sent([(A, 100), (B, 10), (C, 10)], 20, cached_tokens=110),
+        sent([(A, 100)], 30, phase="warmup"),
+    ]
+    fall = fall_of(rows, SGLANG)
+    found = {part.key: (part.steps.requests, part.steps.expected, part.steps.measured) for part in fall.by_phase}
+    assert found == {"check": (1, 0, 0), "warmup": (1, 100, 90), "measure": (1, 110, 110)}
+    assert list(found) == ["check", "warmup", "measure"]
+    assert fall.steps == fall.by_phase[-1].steps
+    silent = fall_of([row | {"cached_tokens": None} for row in rows], SGLANG)
+    assert [(part.key, part.steps.requests, part.steps.measured) for part in silent.by_phase] == [
+        ("check", 1, None),
+        ("warmup", 2, None),
+        ("measure", 1, None),
+    ]
 
 
 def test_a_template_that_was_only_counted_is_said_to_be_so() -> None:

@@ -15,7 +15,8 @@ from rich.console import Console
 
 from harness.analysis import Run
 from harness.analysis.report import as_json, render
-from harness.analysis.waterfall import Contributor, Steps, Waterfall
+from harness.analysis.steps import Steps
+from harness.analysis.waterfall import Contributor, Waterfall
 from tests.analysis.rows import Row, request, target
 from tests.analysis.waterfall_rows import SGLANG, VLLM, sent
 

@@ -14,7 +14,8 @@ from harness.analysis.expected import expect, replay
 from harness.analysis.expected_endless import Endless
 from harness.analysis.expected_engines import engine_cache
 from harness.analysis.request_log import LoggedRequest, read_log
-from harness.analysis.waterfall import Steps, waterfall
+from harness.analysis.steps import Steps
+from harness.analysis.waterfall import waterfall
 from harness.cache.base import CacheModel
 from harness.cache.block_pool import BlockPool
 from harness.cache.entries import Entries
@@ -49,7 +50,7 @@ def logs(draw: st.DrawFn) -> list[Row]:
         answered = ok or draw(st.booleans())
         rows.append(
             sent(
-                draw(st.lists(SEGMENTS, min_size=1, max_size=5)),
+                path := draw(st.lists(SEGMENTS, min_size=1, max_size=5)),
                 t_send,
                 t_send + more if answered else None,
                 t_send + more + most,
@@ -61,6 +62,7 @@ def logs(draw: st.DrawFn) -> list[Row]:
                 phase=draw(st.sampled_from(["warmup", "measure", "measure"])),
                 warmth=draw(st.sampled_from(["cold", "warm"])),
                 cache_salt=draw(st.sampled_from([None, "salt"])),
+                path_levels=[f"level {identity % 3}" for identity, _ in path],
             )
         )
         if not answered:
@@ -93,8 +95,12 @@ def test_the_steps_add_up(identity: dict[str, Any], rows: list[Row]) -> None:
         assert steps.unexplained == fall_short(fall.contributors) or len(reported) - fall.exact > 10
     assert steps.requests == len(reported or measured)
     assert steps.prompt_tokens == sum(row["planned_prompt_tokens"] for row in reported or measured)
-    for parts in (fall.by_kind, fall.by_warmth, fall.by_turn, fall.by_window):
+    (of_measure,) = (part.steps for part in fall.by_phase if part.key == "measure")
+    assert of_measure == steps
+    for parts in (fall.by_kind, fall.by_warmth, fall.by_turn, fall.by_window, fall.by_level):
         for field in fields(Steps):
+            if parts is fall.by_level and field.name == "requests":
+                continue
             values = [getattr(part.steps, field.name) for part in parts]
             whole = getattr(steps, field.name)
             assert values.count(None) == (len(values) if whole is None else 0)

@@ -44,4 +44,4 @@ def sent(
 def target_run(rows: Iterable[Row], identity: dict[str, Any], **changes: Any) -> TargetRun:
     """What a run recorded of its first target, whose engine tells `identity`."""
     frame = pa.Table.from_pylist(list(rows), schema=REQUESTS).to_pandas(types_mapper=TYPES.get)
-    return TargetRun(frame, pd.DataFrame(), target(identity=identity, **changes), (), number=0)
+    return TargetRun(frame, pd.DataFrame(), target(identity=identity, **changes), (), number=0, scenario={})

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harness.cache.base import Prompt, serve
+from harness.cache.held import Held
 from harness.cache.slots import SlotAdmission, Slots
 from harness.errors import InputError
 
@@ -197,3 +198,31 @@ def test_what_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
 def test_a_slot_that_is_not_there_is_refused(slot: int) -> None:
     with pytest.raises(InputError, match="from 0 to 1"):
         slots(2).admit([A], slot=slot)
+
+
+def test_who_watches_is_told_of_each_request_before_it_gets_its_slot() -> None:
+    seen: list[tuple[int | None, int, bool]] = []
+
+    def look(admission: SlotAdmission) -> None:
+        seen.append((admission.slot, model.computed(admission.prompt), admission.refused))
+
+    model = slots(1, on_start=look)
+    first, second = model.admit([A]), model.admit([A, B])
+    assert seen == [(None, 0, False)]  # the second one waits
+    end(model, first)
+    assert seen[1:] == [(None, 80, False)]  # what the first one left, before the second one took its place
+    end(model, second)
+    model.admit([A, (7, 2000)])
+    assert seen[2:] == [(None, 80, True)]
+
+
+def test_a_slot_has_computed_what_it_holds_or_what_it_found_if_it_is_still_at_work() -> None:
+    model = slots(2)
+    turn(model, [SYSTEM, A], slot=0)
+    under_way = model.admit([SYSTEM, A, B], slot=0)
+    wanted = Held.of([SYSTEM, A, B, C])
+    assert (under_way.cached_tokens, model.computed(wanted)) == (100, 100)
+    model.prefilled(under_way)
+    assert model.computed(wanted) == 180
+    assert model.computed(Held.of([SYSTEM, C])) == 20
+    assert model.computed(Held.of([D])) == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.cache.base import Item
 from harness.cache.slots import SlotAdmission, Slots
-from tests.cache.plain_slots import PlainRequest, PlainSlots
+from tests.cache.plain_slots import PlainRequest, PlainSlots, lcp
 from tests.cache.steps import Request, Step, drive, plain, steps
 
 PER_TOKEN, PER_STATE = 10, 7
@@ -40,10 +40,22 @@ def check(chosen: dict[str, Any], traffic: list[Step]) -> None:
     )
 
     requests: list[tuple[SlotAdmission, PlainRequest]] = []
+    ended: list[PlainRequest] = []
 
     def compare() -> None:
         for mine, other in requests:
             assert (mine.slot, mine.cached_tokens, mine.refused) == (other.slot, other.cached, other.refused)
+        for mine, other in requests[-3:]:
+            assert model.computed(mine.prompt) == most_computed(other.prompt)
+
+    def most_computed(prompt: tuple[int, ...]) -> int:
+        """In one slot: all that it has of the prompt, or what the request found that has no first token there yet."""
+        found = {
+            other.slot: other.cached
+            for _, other in requests
+            if not (other in ended or other.refused or other.has_first_token)
+        }
+        return max(min(lcp(twin.content(slot), prompt), found.get(slot, len(prompt))) for slot in range(count))
 
     def start(prompt: tuple[Item, ...], step: Step) -> tuple[Any, Any]:
         pinned = step.option // 4 % count if step.option % 4 == 0 else None
@@ -59,11 +71,13 @@ def check(chosen: dict[str, Any], traffic: list[Step]) -> None:
         request.twin.has_first_token = True
 
     def finish(request: Request, output: tuple[Item, ...]) -> None:
+        ended.append(request.twin)
         model.finish(request.model, output)
         twin.end(request.twin, plain(output))
         compare()
 
     def abandon(request: Request) -> None:
+        ended.append(request.twin)
         model.abandon(request.model)
         twin.give_up(request.twin)
         compare()

@@ -56,9 +56,9 @@ def test_paths_part_where_the_texts_do() -> None:
         for one, other in zip(made["cold"], made[name], strict=False):
             if one != other:
                 break
-            common += one[1]
+            common += one.tokens
         assert common == wanted
-        assert sum(count for _, count in made[name]) == 1024
+        assert sum(segment.tokens for segment in made[name]) == 1024
 
 
 def test_another_label_and_the_ids_prompt_share_the_templates_head_and_few_words() -> None:

@@ -92,7 +92,7 @@ def test_what_is_sent_is_recorded(serve: Serve) -> None:
         ("half", "r1-check-half"),
     ]
     for sent in checking.sent:
-        assert sum(tokens for _, tokens in sent.path) == sent.reply.prompt_tokens == 1024
+        assert sum(segment.tokens for segment in sent.path) == sent.reply.prompt_tokens == 1024
         assert sent.reply.t_send is not None
         assert sent.due_ns <= sent.reply.t_send
         assert sent.output_tokens == 8

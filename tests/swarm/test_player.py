@@ -62,7 +62,7 @@ class Played:
         self.rows: list[dict[str, Any]] = []
         engine = OpenAIEngine(Target(url=URL), "m")
         client = cast(TimedClient, self.client)
-        Player(LABELS, 0, client, engine, RENDERER, live, self.gate, self.keep).play(self.session, BEGAN_NS)
+        Player(LABELS, 0, lambda: client, engine, RENDERER, live, self.gate, self.keep).play(self.session, BEGAN_NS)
 
     def keep(self, row: dict[str, Any], _: Reply) -> None:
         self.rows.append(row)

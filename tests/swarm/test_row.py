@@ -10,11 +10,12 @@ from harness.client.reply import Reply
 from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
 from harness.swarm.row import Asked, request_row, warmth
+from harness.workload.session import Segment
 from harness.workload.workload import Workload
 from tests.swarm.fakes import LABELS, MS, reply, unsent
 from tests.workload.samples import agent_loop
 
-PATH = [(11, 40), (-5, 60)]
+PATH = [Segment("shared", 11, 40, tree_level="tenant"), Segment("user", -5, 60)]
 SESSION = Workload(agent_loop(output_tokens=8), "n").session(4)
 
 
@@ -41,6 +42,7 @@ def test_a_row_says_whose_request_it_is_and_what_was_planned() -> None:
     assert (first["warmth"], later["warmth"]) == ("cold", "warm")
     assert (first["planned_prompt_tokens"], first["planned_output_tokens"]) == (100, 8)
     assert (first["path"], first["path_tokens"]) == ([11, -5], [40, 60])
+    assert first["path_levels"] == ["tenant", "user message"]
     assert (first["prompt_tokens"], first["cached_tokens"]) == (100, 64)
 
 

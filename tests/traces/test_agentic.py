@@ -1,18 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.cache.reuse_distance import reuse_distances
 from harness.traces.reading import read_trace
 from harness.traces.request import Parent
-from tests.traces.written import agentic, call
-
-
-def sub_agent(t: float, duration_ms: int | None, requests: list[Any], name: str = "a1") -> dict[str, Any]:
-    return {"t": t, "type": "subagent", "agent_id": name, "duration_ms": duration_ms, "requests": requests}
+from tests.traces.written import agentic, call, sub_agent
 
 
 @pytest.mark.parametrize("indent", [None, 1])
@@ -93,3 +88,13 @@ def test_a_sub_agent_may_have_sub_agents(tmp_path: Path) -> None:
     shown = [(request.time_s, request.session) for request in trace.requests]
     assert shown == [(0, "s"), (10, "s/a1"), (14, "s/a1/b"), (19, "s/a1"), (31, "s")]
     assert trace.requests[2].parent == Parent("s/a1", 0, 1)
+
+
+def test_an_agent_id_may_come_again(tmp_path: Path) -> None:
+    # Once as another session of the same agent, and once at the same time.
+    again = [sub_agent(t, None, [call(0, 64, [number]), call(1, 64, [number])]) for number, t in enumerate((5, 5, 9))]
+    requests = [call(0, 64, [1], api_time=4.0), *again[:2], call(8, 64, [1]), again[2]]
+    trace = read_trace(agentic(tmp_path / "t.json", requests))
+    parents = {request.session: request.parent for request in trace.requests if request.parent}
+    assert list(parents.values()) == [Parent("s", 0, None), Parent("s", 0, None), Parent("s", 1, None)]
+    assert [sum(request.session == name for request in trace.requests) for name in parents] == [2, 2, 2]

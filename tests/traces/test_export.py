@@ -66,8 +66,8 @@ def chats(sessions: int = 12) -> list[Row]:
                     turn=turn.index,
                     t_send=(1_000 + 7 * (turn.index * sessions + number)) * MS,
                     output_tokens=turn.output_tokens,
-                    path=[identity for identity, _ in path],
-                    path_tokens=[tokens for _, tokens in path],
+                    path=[segment.content_id for segment in path],
+                    path_tokens=[segment.tokens for segment in path],
                 )
             )
     return rows

@@ -23,6 +23,11 @@ def call(t: float, tokens: int, ids: list[int], **more: object) -> dict[str, obj
     return {"t": t, "type": "n", "model": "m", "in": tokens, "out": 10, "hash_ids": ids, **more}
 
 
+def sub_agent(t: float, duration_ms: int | None, requests: list[Any], name: str = "a1") -> dict[str, Any]:
+    """A sub-agent in the list of its parent's requests; without a duration it runs in the background."""
+    return {"t": t, "type": "subagent", "agent_id": name, "duration_ms": duration_ms, "requests": requests}
+
+
 def agentic(path: Path, requests: list[Any], indent: int | None = None) -> Path:
     path.write_text(
         json.dumps({"id": "s", "block_size": 64, "hash_id_scope": "local", "requests": requests}, indent=indent)

@@ -94,6 +94,11 @@ def sharing_by_tokens(sessions: Iterable[Session]) -> float:
     return 1 - new / total
 
 
+def pairs(path: Iterable[Segment]) -> list[tuple[int, int]]:
+    """(content id, tokens) of each segment, as a run's rows have them."""
+    return [(segment.content_id, segment.tokens) for segment in path]
+
+
 def shared_by_paths(path_a: list[tuple[int, int]], path_b: list[tuple[int, int]], lexicon_size: int) -> int:
     """Leading tokens that two prompts share: equal entries, then what the next two ids spell alike."""
     shared = 0

@@ -17,7 +17,7 @@ from harness.workload.template import Template
 from harness.workload.text import Renderer
 from harness.workload.words import CANDIDATES
 from harness.workload.workload import Workload
-from tests.workload.samples import scripted_prompts
+from tests.workload.samples import pairs, scripted_prompts
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,7 +43,7 @@ def digest(name: str) -> str:
     for number in (0, 1, 7, 1_000_000):
         session = workload.session(number)
         for turn, prompt in zip(session.turns, scripted_prompts(session), strict=True):
-            said = (renderer.chat(prompt), renderer.path(prompt), turn.output_tokens, turn.think_time_s)
+            said = (renderer.chat(prompt), pairs(renderer.path(prompt)), turn.output_tokens, turn.think_time_s)
             sum_of_all.update(repr(said).encode())
     return sum_of_all.hexdigest()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import takewhile
 
 import pytest
@@ -86,7 +87,7 @@ def test_prompts_with_a_fault_count_exactly_what_their_paths_add_up_to(
     lexicon = learn(target.count_text, target.count_chat, target.chat_tokens, scenario)
     renderer = Renderer(lexicon, scenario)
     for prompt in prompts(faulty(scenario, kind))[:40]:
-        assert sum(tokens for _, tokens in renderer.path(prompt)) == target.count_chat(renderer.chat(prompt))
+        assert sum(segment.tokens for segment in renderer.path(prompt)) == target.count_chat(renderer.chat(prompt))
 
 
 @EACH
@@ -196,3 +197,24 @@ def test_tools_of_one_token_cannot_be_shuffled_and_count_as_sound() -> None:
     drawn = Workload(scenario, "n").session(0)
     assert [segment.tokens for segment in drawn.opening[0].segments] == [12, 1]
     assert drawn.fault(0) is None
+
+
+@EACH
+def test_what_a_fault_moves_or_changes_keeps_its_level(kind: str, scenario: Scenario) -> None:
+    tree = type(scenario).model_validate(
+        scenario.model_dump() | {"sharing": [{"name": "tenant", "fan_out": 2, "tokens": 30}]}
+    )
+    for sound, sent in zip(prompts(tree), prompts(faulty(tree, kind)), strict=True):
+        before, after = (_tokens_by_level(prompt) for prompt in (sound, sent))
+        stamped = after.pop("arrangement fault", 0)
+        assert stamped == (6 if kind in ("timestamp-first", "request-id-first") else 0)
+        after["tenant"] += stamped
+        assert after == before
+
+
+def _tokens_by_level(prompt: tuple[Message, ...]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for message in prompt:
+        for segment in message.segments:
+            counts[segment.level] += segment.tokens
+    return counts

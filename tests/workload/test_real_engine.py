@@ -14,7 +14,7 @@ from harness.workload.learning import learn
 from harness.workload.scenario import Scenario
 from harness.workload.text import Renderer
 from harness.workload.workload import Workload
-from tests.workload.samples import agent_loop, long_document, multi_round, scripted_prompts, shared_by_paths
+from tests.workload.samples import agent_loop, long_document, multi_round, pairs, scripted_prompts, shared_by_paths
 
 
 def test_the_server_counts_and_reuses_exactly_what_the_paths_say(
@@ -40,7 +40,7 @@ def test_the_server_counts_and_reuses_exactly_what_the_paths_say(
         for prompt in scripted_prompts(Workload(scenario, "real").session(0)):
             body: dict[str, Any] = {"messages": renderer.chat(prompt), "max_tokens": 1, "id_slot": 0, "temperature": 0}
             usage = requests.post(f"{server.url}/chat/completions", json=body, timeout=60).json()["usage"]
-            path = renderer.path(prompt)
+            path = pairs(renderer.path(prompt))
             assert usage["prompt_tokens"] == sum(tokens for _, tokens in path)
             if before is not None:
                 reused = shared_by_paths(before, path, len(lexicon.words))

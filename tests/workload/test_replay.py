@@ -95,7 +95,7 @@ def test_a_block_is_another_text_in_another_run_trace_or_lap(tmp_path: Path) -> 
 
 
 def test_a_worker_gets_the_same_sessions(tmp_path: Path) -> None:
-    scenario = small(tmp_path, times="scaled", speed=2.0).located(tmp_path / "s.yaml")
+    scenario = small(tmp_path, times="scaled", speed=2.0).located(tmp_path, "s.yaml")
     assert sessions(Scenario.from_json(scenario.to_json()), 9) == sessions(scenario, 9)
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError
+from harness.workload.change import changed
 from harness.workload.scenario import Replay, Scenario, load_scenario
 from harness.workload.workload import Workload
-from tests.traces.written import MOONCAKE, agentic, call, chat, lines
+from tests.traces.written import MOONCAKE, chat, lines
 
 GOOD = {"name": "mine", "kind": "replay", "trace": "t.jsonl"}
 
@@ -85,17 +86,55 @@ def test_another_trace_than_the_runs_is_refused(folder: Path) -> None:
     assert "does not have the fingerprint" in complaint(folder, fingerprint="0" * 64)
 
 
+def test_another_trace_can_be_set_from_the_command_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = folder / "here" / "other.jsonl"
+    other.parent.mkdir()
+    lines(other, MOONCAKE[:2])
+    monkeypatch.chdir(other.parent)
+    scenario = changed(load(folder), "trace=other.jsonl; seed=3")
+    assert isinstance(scenario, Replay)
+    # Its path counts from where the command is given, and every worker checks that it has this very file.
+    assert (Path(scenario.trace), scenario.seed) == (other, 3)
+    assert scenario.fingerprint == sha256(other.read_bytes()).hexdigest()
+    sent = Workload(Scenario.from_json(scenario.to_json()), "n")
+    assert [sent.session(number).turns[0].question.tokens for number in range(4)] == [1100, 1024, 1100, 1024]
+    lines(other, MOONCAKE)
+    with pytest.raises(InputError, match="does not have the fingerprint"):
+        Workload(Scenario.from_json(scenario.to_json()), "n")
+
+
+def test_a_fingerprint_that_is_set_with_a_trace_is_held(folder: Path) -> None:
+    other = lines(folder / "other.jsonl", MOONCAKE[:2])
+    wanted = sha256(other.read_bytes()).hexdigest()
+    scenario = changed(load(folder), f"fingerprint={wanted}; trace={other}")
+    assert isinstance(scenario, Replay)
+    assert scenario.fingerprint == wanted
+    with pytest.raises(InputError, match="does not have the fingerprint"):
+        changed(load(folder), f"trace={other}; fingerprint={'f' * 64}")
+
+
+def test_a_trace_that_cannot_be_set_is_told_in_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises(InputError) as error:
+        changed(load(folder), "trace=none.jsonl")
+    assert str(error.value).startswith(f"set 'trace=none.jsonl', key trace: there is no file {folder / 'none.jsonl'}; ")
+    lines(folder / "m.jsonl", [chat(("user", "hello"))])
+    with pytest.raises(InputError, match=r"m\.jsonl does not tell when requests were sent; give times: none"):
+        changed(load(folder), "trace=m.jsonl")
+    assert changed(load(folder), "trace=m.jsonl; times=none; output_tokens=5")
+
+
+def test_other_keys_leave_the_trace_as_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = load(folder)
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    assert changed(scenario, "times=none") == scenario.model_copy(update={"times": "none"})
+
+
 def test_a_changed_file_is_read_anew(folder: Path) -> None:
     assert Workload(load(folder), "n").session(1).turns[0].question.tokens == 1024
     lines(folder / "t.jsonl", MOONCAKE[:1])
     assert Workload(load(folder), "n").session(1).turns[0].question.tokens == 1100
-
-
-def test_sub_agents_cannot_be_replayed(folder: Path) -> None:
-    sub = {"t": 5, "agent_id": "a", "duration_ms": 1000, "requests": [call(0, 64, [9])]}
-    agentic(folder / "a.json", [call(0, 64, [1]), sub, call(9, 64, [1])])
-    message = complaint(folder, trace="a.json")
-    assert f"{folder / 'a.json'}: s/a is a sub-agent, whose parent waits for it" in message
 
 
 def test_times_and_lengths_that_the_trace_does_not_tell_are_asked_for(folder: Path) -> None:

@@ -13,6 +13,7 @@ from harness.workload.session import Message, Segment
 from harness.workload.template import Template, measure_template
 from harness.workload.words import CANDIDATES
 from tests.workload.fake_target import FakeTarget, chatml
+from tests.workload.samples import pairs
 
 ALL_ROLES = ("system", "user", "assistant")
 
@@ -128,7 +129,7 @@ def test_prompts_of_different_first_speakers_share_what_stands_before_the_role(t
 def test_path_names_template_openers_and_segments_in_the_order_of_the_prompt(target: FakeTarget) -> None:
     template = measured(target)
     system, user = message("system", 30), message("user", 9)
-    assert template.path([system, user]) == [
+    assert pairs(template.path([system, user])) == [
         (content_id("template", "head", SHARED), SHARED),
         (content_id("template", "head system", 5 - SHARED), 5 - SHARED),
         (content_id("template", "opener", 1), 1),
@@ -138,6 +139,15 @@ def test_path_names_template_openers_and_segments_in_the_order_of_the_prompt(tar
         (content_id("0/", "user", 9), 9),
         (content_id("template", "user>assistant", 8), 8),
     ]
+
+
+def test_path_names_the_level_of_each_piece(target: FakeTarget) -> None:
+    tenant = Segment("shared", 7, 30, tree_level="tenant")
+    messages = [Message("system", (tenant, *message("system", 12).segments)), message("user", 9)]
+    head, pair, tail = ["chat template"] * 3, ["chat template"] * 2, ["chat template"]
+    assert [piece.level for piece in measured(target).path(messages)] == [
+        *head, "tenant", "system prompt", *pair, "user message", *tail,
+    ]  # fmt: skip
 
 
 def test_the_next_prompt_begins_with_all_of_this_one(target: FakeTarget) -> None:
@@ -160,7 +170,7 @@ def test_a_live_answer_has_no_opener(target: FakeTarget) -> None:
 
 
 def test_pieces_without_tokens_are_left_out_of_the_path(target: FakeTarget) -> None:
-    assert all(tokens for _, tokens in measured(target, ids=False).path([message("system", 3), message("user", 9)]))
+    assert all(piece.tokens for piece in measured(target, ids=False).path([message("system", 3), message("user", 9)]))
 
 
 def test_a_template_survives_the_way_to_a_worker(target: FakeTarget) -> None:

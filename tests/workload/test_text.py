@@ -13,7 +13,7 @@ from harness.workload.session import Message, Segment
 from harness.workload.text import Renderer, unrelated_prompt
 from harness.workload.workload import Workload
 from tests.workload.fake_target import FakeTarget
-from tests.workload.samples import agent_loop, long_document, multi_round, scripted_prompts, shared_by_paths
+from tests.workload.samples import agent_loop, long_document, multi_round, pairs, scripted_prompts, shared_by_paths
 
 TREE = [{"name": "tenant", "fan_out": 3, "tokens": {"uniform": [5, 30]}}, {"name": "folder", "fan_out": 2, "tokens": 9}]
 EACH_KIND = pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_every_prompt_counts_exactly_what_its_path_adds_up_to(scenario: Scenario
     renderer, workload = Renderer(lexicon, scenario), Workload(scenario, "run")
     for number in range(40):
         for prompt in scripted_prompts(workload.session(number)):
-            assert sum(tokens for _, tokens in renderer.path(prompt)) == target.count_chat(renderer.chat(prompt))
+            assert sum(segment.tokens for segment in renderer.path(prompt)) == target.count_chat(renderer.chat(prompt))
 
 
 @EACH_KIND
@@ -45,7 +45,7 @@ def test_paths_tell_which_leading_tokens_any_two_prompts_share(scenario: Scenari
     lexicon = learnt(target, scenario)
     renderer, workload = Renderer(lexicon, scenario), Workload(scenario, "run")
     prompts = [prompt for number in range(8) for prompt in scripted_prompts(workload.session(number))]
-    paths = [renderer.path(prompt) for prompt in prompts]
+    paths = [pairs(renderer.path(prompt)) for prompt in prompts]
     ids = [target.chat_tokens(renderer.chat(prompt)) or () for prompt in prompts]
     for path_a, ids_a in zip(paths, ids, strict=True):
         for path_b, ids_b in zip(paths, ids, strict=True):
@@ -110,7 +110,7 @@ def test_an_unrelated_prompt_has_the_wanted_length_and_shares_only_the_head(targ
     assert [message.role for message in one] == ["user"]
     assert target.count_chat(renderer.chat(one)) == 60
     head = lexicon.template.head["user"] + lexicon.template.opener_tokens
-    assert shared_by_paths(renderer.path(one), renderer.path(other), len(lexicon.words)) == head
+    assert shared_by_paths(pairs(renderer.path(one)), pairs(renderer.path(other)), len(lexicon.words)) == head
 
 
 def test_an_unrelated_prompt_has_a_word_at_least(target: FakeTarget) -> None:

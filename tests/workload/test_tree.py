@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from pydantic import ValidationError
 
 from harness.workload.content import content_id
 from harness.workload.learning import learn
 from harness.workload.scenario import Scenario
+from harness.workload.session import LEVELS as LEVELS_OF_PARTS
 from harness.workload.session import Segment, Session
 from harness.workload.tree import Level, tree_tokens, ways
 from harness.workload.workload import Workload
@@ -43,6 +45,21 @@ def test_shared_contents_stand_before_the_parts_of_the_kind_which_stay_as_they_a
         assert one.opening[0].role == "system"
         assert one.opening[0].segments[3:] == other.opening[0].segments
         assert [segment.kind for segment in one.opening[0].segments[:3]] == ["shared"] * 3
+
+
+@EACH_KIND
+def test_each_content_names_its_level(kind: Callable[..., Scenario]) -> None:
+    session = Workload(kind(sharing=LEVELS), "n").session(0)
+    assert [segment.level for segment in shared(session)] == ["base", "tenant", "folder"]
+    assert [segment.level for segment in shared(Workload(kind(sharing=0.99), "n").session(0))] == ["shared"]
+    with_parts = {segment.level for message in session.scripted_prompt(1) for segment in message.segments}
+    assert with_parts <= {"base", "tenant", "folder", *LEVELS_OF_PARTS.values()}
+
+
+def test_no_level_of_a_tree_can_be_called_as_another_part_is() -> None:
+    for name in LEVELS_OF_PARTS.values():
+        with pytest.raises(ValidationError, match="name"):
+            Level.model_validate({"name": name, "fan_out": 1, "tokens": 1})
 
 
 def test_a_session_without_a_system_message_gets_one() -> None:
