@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.run import TargetRun
+from harness.analysis.steps import Steps
 from harness.analysis.summary import summarise
-from harness.analysis.waterfall import Steps
 from harness.embedded.server import RunningServer
 from harness.launch import Swarm
 from harness.sweep import run_variants
