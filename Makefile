@@ -11,14 +11,14 @@ WORKERS ?= 2# worker processes
 PORT ?= 8089# port of the web page
 RUN ?= latest# run to report: a directory, a run's id, or latest; several are set side by side
 ARGS ?=# further options of Locust (run, web), kvswarm (report), pytest (test) or the benchmark (bench)
-ENGINE ?= all# engine of test-engines: llama-cpp, mlx-lm, vllm, sglang or all
+ENGINE ?= all# engine of test-engines: llama-cpp, mlx-lm, vllm, sglang, the same with sim- before it, or all
 PYTHON ?= $(or $(realpath .venv/bin/python),python3)# Python 3.11, 3.12 or 3.13 to make .venv with; else python3
 
 BIN := .venv/bin
 LOAD = --target $(TARGET) $(if $(MODEL),--model $(MODEL)) $(if $(USERS),--users $(USERS)) --workers $(WORKERS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-engines check run sweep cost-of web report test test-engines lint bench lock clean
+.PHONY: help setup demo demo-engines demo-sim check run sweep cost-of web report test test-engines lint bench lock clean
 
 help: ## list the targets and the variables
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -32,6 +32,9 @@ demo: setup ## a real llama.cpp server on this machine, with and without prompt 
 
 demo-engines: setup ## one seeded agent loop on every engine that test-engines has set up, one after the other, in one table
 	$(BIN)/kvswarm demo-engines
+
+demo-sim: setup ## 64 agents on a simulated H100, in vLLM's and in SGLang's manner, under rising pressure: where hits collapse
+	$(BIN)/kvswarm demo-sim
 
 check: setup ## start-up check of TARGET: does it reuse what it should, by its own counts
 	$(BIN)/kvswarm target check $(TARGET) $(if $(MODEL),--model $(MODEL))
@@ -60,8 +63,9 @@ test-engines: setup ## the same contract against the real server of ENGINE (inst
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy
 
-bench: setup ## how exact the client's times are, and what a stream costs it
+bench: setup ## how exact the client's times are, what a stream costs it, and what a simulated engine can send
 	$(BIN)/python tests/bench/client_accuracy.py $(ARGS)
+	$(BIN)/python tests/bench/simulator_speed.py
 
 lock: ## pin the newest packages that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade --quiet --no-header --no-emit-package xllamacpp --output-file requirements.lock

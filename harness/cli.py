@@ -12,6 +12,7 @@ import typer
 from harness import __version__
 from harness.embedded.command_line import serve_app
 from harness.errors import KvswarmError
+from harness.sim.command_line import sim
 from harness.traces.command_line import trace_app
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+serve_app.command(name="sim")(sim)
 app.add_typer(serve_app, name="serve")
 target_app = typer.Typer(help="Look at a target by hand.", no_args_is_help=True)
 app.add_typer(target_app, name="target")
@@ -153,6 +155,16 @@ def demo_engines(
 ) -> None:
     """One seeded agent loop on the real server of every engine that is installed, one after the other."""
     from harness.demo_engines import demonstrate
+
+    raise typer.Exit(demonstrate(results, seconds))
+
+
+@app.command(name="demo-sim")
+def demo_sim(
+    results: Results = "results", seconds: Annotated[int, typer.Option(min=5, help="Per engine and pressure.")] = 10
+) -> None:
+    """64 agents on a simulated GPU, as vLLM and as SGLang, under rising pressure: where hits collapse."""
+    from harness.demo_sim import demonstrate
 
     raise typer.Exit(demonstrate(results, seconds))
 

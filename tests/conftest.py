@@ -22,8 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--engine",
         default="llama-cpp",
-        help="whose real server tests/contract runs: llama-cpp (default), mlx-lm, vllm, sglang, several (a,b) or all; "
-        "all but the first are installed below .cache/engines when they are first asked for",
+        help="whose server tests/contract runs: llama-cpp (default), mlx-lm, vllm, sglang, with sim- before it the "
+        "simulated one, several (a,b) or all; real ones but the first are installed below .cache/engines when they are "
+        "first asked for",
     )
 
 

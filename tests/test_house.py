@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "embedded": {"workload"},
     "engines": set(),
     "record": set(),
+    "sim": {"cache", "embedded", "workload"},
     "swarm": {"checks", "client", "collector", "engines", "record", "workload"},
     "traces": {"cache", "record"},
     "workload": {"engines", "traces"},

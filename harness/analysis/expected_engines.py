@@ -33,24 +33,38 @@ class EngineCache:
     """Nothing is kept."""
     has_hidden_places: bool = False
     """There are several caches, and no answer tells which of them it came from."""
+    replicas: tuple[str, ...] = ()
+    """Those that answered, each with such a cache of its own; empty: there is one cache, or no answer tells."""
     assumptions: tuple[str, ...] = ()
     """What was taken for granted, a sentence each."""
 
 
-def engine_cache(target: TargetRecord) -> EngineCache:
-    """By the target's identity; where that lacks the granularity, by the start-up check."""
+def engine_cache(target: TargetRecord, replicas: tuple[str, ...] = ()) -> EngineCache:
+    """By the target's identity; where that lacks the granularity, by the start-up check.
+
+    `replicas`: those that the answers name.
+    """
     identity = target.identity
     granularity = identity.get("granularity_tokens")
     if granularity is None and target.check is not None:
         granularity = target.check.granularity_tokens
-    several = _replicas(target) * _engines(identity) > 1
-    assumptions = tuple(_assumptions(target, granularity))
+    in_one = 1 if replicas else _replicas(target)  # so many are taken for one cache
+    several = in_one * _engines(identity) > 1
+    assumptions = tuple(_assumptions(target, granularity, in_one))
     make = {"vllm": _vllm, "sglang": _sglang, "llama-cpp": _llama_cpp, "mlx-lm": _mlx_lm}.get(
         identity.get("engine", ""), _other
     )
-    cache = make(identity, granularity or 1, _replicas(target))
+    cache = make(identity, granularity or 1, in_one)
+    name = f"{cache.name}, in each of {len(replicas)} replicas" if replicas else cache.name
     is_off = identity.get("prefix_caching") is False or bool(target.check and target.check.verdict == "caching-off")
-    return replace(cache, is_off=is_off, has_hidden_places=several, assumptions=(*assumptions, *cache.assumptions))
+    return replace(
+        cache,
+        name=name,
+        is_off=is_off,
+        has_hidden_places=several,
+        replicas=replicas,
+        assumptions=(*assumptions, *cache.assumptions),
+    )
 
 
 def kv_capacity(target: TargetRecord) -> int | None:
@@ -65,7 +79,7 @@ def why_no_capacity(identity: Mapping[str, Any]) -> str:
     return f"the KV capacity is not known: {reason}"
 
 
-def _assumptions(target: TargetRecord, granularity: int | None) -> Iterator[str]:
+def _assumptions(target: TargetRecord, granularity: int | None, replicas: int) -> Iterator[str]:
     if granularity is None:
         yield "The block or page size is not known: hits are taken to be exact to the token."
     if target.lexicon.get("template", {}).get("head_known") is False:
@@ -73,7 +87,7 @@ def _assumptions(target: TargetRecord, granularity: int | None) -> Iterator[str]
             "The chat template's tokens were counted, not seen: some that stand before the texts are taken to stand "
             "behind them, so hits can be longer than expected."
         )
-    several = {"replicas": _replicas(target), "data-parallel engines": _engines(target.identity)}
+    several = {"replicas": replicas, "data-parallel engines": _engines(target.identity)}
     for what, number in several.items():
         if number > 1:
             yield (

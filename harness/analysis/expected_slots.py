@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis.expected_endless import Endless, EndlessAdmission
 from harness.cache.base import Prompt
+from harness.cache.held import Held
 from harness.cache.slots import SlotAdmission, Slots
 
 
@@ -32,6 +34,14 @@ class WatchedSlots(Slots):
         super().__init__(slots, context_tokens, on_start=self._look_around, **options)
         self.sights: dict[SlotAdmission, Sight] = {}
         self._endless = endless
+        self._peers: Sequence[WatchedSlots] = (self,)
+        """The servers whose slots a request might have had."""
+
+    @staticmethod
+    def join(servers: Sequence[WatchedSlots]) -> None:
+        """Let several servers look around in all of their slots, and share what an endless cache knows."""
+        for server in servers:
+            server._peers, server._endless = servers, servers[0]._endless
 
     def prefilled(self, admission: SlotAdmission) -> None:
         super().prefilled(admission)
@@ -48,10 +58,17 @@ class WatchedSlots(Slots):
             self._endless.abandon(_as_endless(admission))
         super().abandon(admission)
 
+    def sight(self, wanted: Held) -> Sight:
+        """What is there for a prompt now."""
+        held = max(peer.computed(wanted) for peer in self._peers)
+        return Sight(self._endless.cached_tokens(wanted.items, wanted.tokens), min(held, wanted.tokens - 1))
+
+    def peek(self, prompt: Prompt) -> int:
+        """Cached tokens that a request with this prompt could have now in the best of the slots."""
+        return self.sight(Held.of(prompt)).any_slot
+
     def _look_around(self, admission: SlotAdmission) -> None:
-        wanted = admission.prompt
-        anywhere = self._endless.cached_tokens(wanted.items, wanted.tokens)
-        self.sights[admission] = Sight(anywhere, min(self.computed(wanted), wanted.tokens - 1))
+        self.sights[admission] = self.sight(admission.prompt)
         if admission.prefilled and not admission.refused:
             # By the log it had its first token before the model had a slot for it.
             self._endless.prefilled(_as_endless(admission))

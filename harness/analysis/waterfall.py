@@ -9,6 +9,7 @@ import pandas as pd
 
 from harness.analysis.expected import Expectation, expect
 from harness.analysis.expected_engines import EngineCache, engine_cache
+from harness.analysis.expected_replicas import expect_on_replicas, replica_names, silent_requests
 from harness.analysis.levels import by_level
 from harness.analysis.request_log import RequestLog
 from harness.analysis.steps import Part, Steps, parts, plain, summed
@@ -68,8 +69,8 @@ class Waterfall:
 
 def waterfall(log: RequestLog, target: TargetRecord) -> Waterfall:
     """Serve the requests that `target` was sent again, under one restriction after the other."""
-    cache = engine_cache(target)
-    expectation = expect(log.requests, cache)
+    cache = engine_cache(target, replica_names(log))
+    expectation = expect_on_replicas(log, cache) if cache.replicas else expect(log.requests, cache)
     if cache.has_hidden_places:  # what is lost between them is not known, so nothing is taken away for it
         expectation = replace(expectation, found=expectation.kept)
     table = _table(log, expectation)
@@ -83,7 +84,7 @@ def waterfall(log: RequestLog, target: TargetRecord) -> Waterfall:
         steps=summed(counted, unknown) if len(counted) else None,
         model=cache.name,
         unknown=unknown,
-        assumptions=(*cache.assumptions, *_other_lengths(log)),
+        assumptions=(*cache.assumptions, *silent_requests(log), *_other_lengths(log)),
         traffic=len(log.requests),
         not_compared=log.without_path + len(measured) - len(reporting),
         exact=len(reporting) - len(different),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
+
 from harness.cache.base import Prompt
 
 Piece = tuple[int, int, int]
@@ -69,3 +72,34 @@ class BlockChain:
         self.blocks.append(self._last)
         self._pieces.clear()
         self._filled_tokens = 0
+
+
+class TokenChain:
+    """The full blocks of a sequence of token ids that grows at its end, each known by a chained hash.
+
+    It is for many long sequences: a block costs a third of a microsecond, and nothing is kept of blocks seen. Python's
+    own hash of 64 bits serves, as the numbers never leave the process: among ten million blocks, the chance that any
+    two are taken for one is 3e-6.
+    """
+
+    def __init__(self, block_tokens: int, namespace: str = "") -> None:
+        """Chains of different namespaces (vLLM's `cache_salt`) have no block in common."""
+        self.blocks: list[int] = []
+        """Their numbers, in order."""
+        self.tokens = 0
+        """Tokens so far, those beyond the last full block included."""
+        self._block_tokens = block_tokens
+        self._last = hash(namespace)
+        self._rest = array("I")
+
+    def extend(self, ids: Sequence[int]) -> None:
+        """Append tokens, ids below 2**32."""
+        self.tokens += len(ids)
+        self._rest.extend(ids)
+        data, width = self._rest.tobytes(), self._rest.itemsize * self._block_tokens
+        last, end = self._last, len(data) - len(data) % width
+        for start in range(0, end, width):
+            last = hash((last, data[start : start + width]))
+            self.blocks.append(last)
+        self._last = last
+        del self._rest[: end // self._rest.itemsize]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.cache.base import Prompt
-from harness.cache.block_chain import BlockChain, BlockNumbers
+from harness.cache.block_chain import BlockChain, BlockNumbers, TokenChain
 from harness.cache.block_room import EndlessRoom, LimitedRoom, Room
 from harness.cache.prompt import beginning, tokens
 from harness.errors import InputError
@@ -16,7 +16,7 @@ class BlockAdmission:
     """The blocks that one request holds, from its first token on."""
 
     prompt_tokens: int
-    chain: BlockChain
+    chain: BlockChain | TokenChain
     blocks: list[int] = field(default_factory=list)
     cached_tokens: int = 0
     entered: int = 0
@@ -44,6 +44,9 @@ class BlockPool:
     - The blocks of an answer are all taken and entered by `finish`.
     - The engine lets a request wait until there is room. A log says when a request was sent, not whether it waited,
       so nothing waits here: missing blocks are lent, and paid back by the first blocks that are freed.
+
+    Who runs an engine's steps himself needs none of these: `try_admit` and `try_grow` take and enter blocks step by
+    step, and say when there are none; `abandon` frees them.
     """
 
     def __init__(self, blocks: int | None, block_tokens: int, step_tokens: int | None = None) -> None:
@@ -70,10 +73,59 @@ class BlockPool:
         """Blocks that a request holds or that can be found. A pool without end counts those that can be found."""
         return self._room.occupied
 
+    @property
+    def held_blocks(self) -> int:
+        """Blocks that requests hold."""
+        return self._room.held
+
+    @property
+    def evicted_blocks(self) -> int:
+        """Blocks that could be found until they were taken, since the start or the last `clear`."""
+        return self._room.evicted
+
+    def try_admit(
+        self, chain: TokenChain, length: int, step_tokens: int, reads_cache: bool = True
+    ) -> BlockAdmission | None:
+        """Admit a request of `length` tokens, of which one step computes `step_tokens` at most; None: it must wait.
+
+        It has to wait unless all its tokens find room, though only the blocks of the first step are taken. `chain` has
+        its full blocks, and grows with it; an empty one has nothing that is found or entered.
+        """
+        asked = chain.blocks[: (length - 1) // self._block_tokens] if reads_cache else []
+        found = self._room.known(asked)
+        if -(-length // self._block_tokens) - found + self._room.unheld(asked[:found]) > self._room.free:
+            return None
+        cached = found * self._block_tokens
+        admission = BlockAdmission(length, chain, self._room.reuse(asked[:found]), cached, found)
+        self.try_grow(admission, min(length, cached + step_tokens))
+        return admission
+
+    def try_grow(self, admission: BlockAdmission, stored_tokens: int) -> bool:
+        """Take the blocks for `stored_tokens`, and enter those that they fill; False: there are not enough of them."""
+        missing = -(-stored_tokens // self._block_tokens) - len(admission.blocks)
+        if missing > self._room.free:
+            return False
+        if missing > 0:
+            admission.blocks += self._room.take(missing)
+        full = min(stored_tokens // self._block_tokens, len(admission.chain.blocks))
+        if full > admission.entered:
+            new = slice(admission.entered, full)
+            self._room.enter(admission.blocks[new], admission.chain.blocks[new])
+            admission.entered = full
+        return True
+
+    def peek(self, prompt: Prompt) -> int:
+        """Cached tokens that `admit` would find now; nothing is taken or touched."""
+        chain = BlockChain(self._numbers)
+        chain.extend(prompt)
+        findable = chain.blocks[: (tokens(prompt) - 1) // self._block_tokens]
+        return self._room.known(findable) * self._block_tokens
+
     def admit(self, prompt: Prompt) -> BlockAdmission:
         length = tokens(prompt)
-        admission = BlockAdmission(length, BlockChain(self._numbers))
-        admission.chain.extend(prompt)
+        chain = BlockChain(self._numbers)
+        chain.extend(prompt)
+        admission = BlockAdmission(length, chain)
         admission.blocks = self._room.reuse(admission.chain.blocks[: (length - 1) // self._block_tokens])
         admission.entered = len(admission.blocks)
         admission.cached_tokens = admission.entered * self._block_tokens
@@ -88,6 +140,7 @@ class BlockPool:
     def finish(self, admission: BlockAdmission, output: Prompt) -> None:
         answer = beginning(output, tokens(output) - 1)
         stored_tokens = admission.prompt_tokens + tokens(answer)
+        assert isinstance(admission.chain, BlockChain)
         admission.chain.extend(answer)
         self._grow(admission, stored_tokens)
         self._enter(admission, stored_tokens)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Protocol
 
 
@@ -31,6 +33,24 @@ class Room(Protocol):
         """Number of blocks that are held or can be found."""
         ...
 
+    def known(self, numbers: Iterable[int]) -> int:
+        """How many of the leading `numbers` can be found."""
+        ...
+
+    def unheld(self, numbers: Iterable[int]) -> int:
+        """How many of the blocks with these `numbers`, which can be found, nobody holds."""
+        ...
+
+    held: int
+    """Number of blocks that somebody holds; in a room without end, one that several hold counts for each of them."""
+    evicted: int
+    """How often a block that could be found was taken."""
+
+    @property
+    def free(self) -> float:
+        """Number of blocks that nobody holds."""
+        ...
+
 
 class LimitedRoom:
     """A queue of free blocks, and an index of those that can be found.
@@ -43,6 +63,8 @@ class LimitedRoom:
         self._blocks = blocks
         self._occupied = 0
         """More than `blocks` while some are lent that the pool does not have."""
+        self.held = 0
+        self.evicted = 0
         self._unused: list[int] = []
         """Blocks that hold nothing; those that never held anything are not made yet."""
         self._free: OrderedDict[int, None] = OrderedDict()
@@ -64,6 +86,7 @@ class LimitedRoom:
                 break
             if not self._holders[block]:
                 del self._free[block]
+                self.held += 1
             self._holders[block] += 1
             reused.append(block)
         return reused
@@ -82,6 +105,7 @@ class LimitedRoom:
             self._holders[block] -= 1
             if self._holders[block]:
                 continue
+            self.held -= 1
             if self._numbers[block] and self._occupied <= self._blocks:
                 self._free[block] = None
                 continue
@@ -94,10 +118,22 @@ class LimitedRoom:
     def occupied(self) -> int:
         return self._occupied
 
+    def known(self, numbers: Iterable[int]) -> int:
+        return sum(1 for _ in takewhile(self._found.__contains__, numbers))
+
+    def unheld(self, numbers: Iterable[int]) -> int:
+        return sum([not self._holders[self._found[number]] for number in numbers])
+
+    @property
+    def free(self) -> float:
+        return self._blocks - self.held
+
     def _take_one(self) -> int:
+        self.held += 1
         if self._free and self._occupied >= self._blocks:
             block, _ = self._free.popitem(last=False)
             self._forget(block)
+            self.evicted += 1
             self._holders[block] = 1
             return block
         self._occupied += 1
@@ -129,24 +165,34 @@ class EndlessRoom:
 
     def __init__(self) -> None:
         self._found: set[int] = set()
+        self.held = 0
+        self.evicted = 0
 
     def reuse(self, numbers: Iterable[int]) -> list[int]:
-        count = 0
-        for number in numbers:
-            if number not in self._found:
-                break
-            count += 1
+        count = self.known(numbers)
+        self.held += count
         return [0] * count
 
     def take(self, count: int) -> list[int]:
+        self.held += count
         return [0] * count
 
     def enter(self, blocks: Sequence[int], numbers: Sequence[int]) -> None:
         self._found.update(numbers)
 
     def release(self, blocks: Sequence[int]) -> None:
-        pass
+        self.held -= len(blocks)
 
     @property
     def occupied(self) -> int:
         return len(self._found)
+
+    def known(self, numbers: Iterable[int]) -> int:
+        return sum(1 for _ in takewhile(self._found.__contains__, numbers))
+
+    def unheld(self, numbers: Iterable[int]) -> int:
+        return 0
+
+    @property
+    def free(self) -> float:
+        return math.inf

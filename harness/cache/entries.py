@@ -27,6 +27,8 @@ class EntryAdmission:
     system_tokens: int
     computed_tokens: int
     """What its own copy of the KV cache has, for the limit in bytes: at first all of the entry that it comes from."""
+    added_tokens: int
+    """Of its first tokens, those that an entry has."""
 
 
 class Entries:
@@ -73,19 +75,31 @@ class Entries:
             if shared > common or (shared == common > 0 and entry.held.tokens < source.tokens):
                 common, source = shared, entry.held
         cached = min(common, wanted.tokens - 1)
-        admission = EntryAdmission(wanted, cached, system_tokens, computed_tokens=source.tokens)
+        admission = EntryAdmission(wanted, cached, system_tokens, computed_tokens=source.tokens, added_tokens=cached)
         self._running.append(admission)
         self._trim_bytes()
         return admission
 
+    def peek(self, prompt: Prompt) -> int:
+        """Cached tokens that `admit` would find now."""
+        wanted = Held.of(prompt)
+        common = max((entry.held.common(wanted) for entry in self._entries), default=0)
+        return min(common, wanted.tokens - 1)
+
+    def computed(self, admission: EntryAdmission, end: int) -> None:
+        """The first `end` tokens of the prompt are there, as after a step of it: add the entries on the way."""
+        ends: tuple[tuple[int, Kind], ...] = (
+            (admission.system_tokens, "system"),
+            (admission.prompt.tokens - 1, "user"),
+        )
+        for border, kind in ends:
+            if admission.added_tokens < border <= end:
+                self._insert(admission.prompt.first(border), kind)
+                admission.added_tokens = border
+
     def prefilled(self, admission: EntryAdmission) -> None:
-        prompt, done = admission.prompt, admission.cached_tokens
-        if done < admission.system_tokens:
-            done = admission.system_tokens
-            self._insert(prompt.first(done), "system")
-        if done < prompt.tokens - 1:
-            self._insert(prompt.first(prompt.tokens - 1), "user")
-        admission.computed_tokens = prompt.tokens
+        self.computed(admission, admission.prompt.tokens)
+        admission.computed_tokens = admission.prompt.tokens
 
     def finish(self, admission: EntryAdmission, output: Prompt) -> None:
         self._running.remove(admission)
@@ -96,6 +110,11 @@ class Entries:
 
     def clear(self) -> None:
         self._entries = []
+
+    @property
+    def stored_tokens(self) -> int:
+        """In all entries together; the server says nothing of it but in its log."""
+        return sum(entry.held.tokens for entry in self._entries)
 
     def _insert(self, held: Held, kind: Kind) -> None:
         self._entries = [entry for entry in self._entries if not entry.held.begins(held)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from harness.cache.base import Item
+from harness.cache.prompt import equal_items
 
 _SLACK = 1024
 """Entries that the heap may hold beyond twice the nodes before it is cleaned."""
@@ -37,6 +38,8 @@ class PrefixTree:
     def __init__(self, page_tokens: int) -> None:
         self.tokens = 0
         """In all nodes together."""
+        self.locked_tokens = 0
+        """In those that are locked."""
         self._page_tokens = page_tokens
         self._root = Node(None, [], 0, 0)
         self._nodes = 1
@@ -44,18 +47,37 @@ class PrefixTree:
         self._oldest: list[tuple[int, Node]] = []
         """A heap of (stamp, node): all unlocked leaves, and entries that have become wrong since."""
 
+    def known_tokens(self, run: list[Item]) -> int:
+        """Tokens of the longest known prefix of `run`, in whole pages; nothing is stamped or split."""
+        node, shared, index, skip = self._root, 0, 0, 0
+        while index < len(run):
+            child = node.children.get(self._first_page(run, index, skip))
+            if child is None:
+                break
+            common = _common(child, run, index)
+            if common < child.tokens:
+                return shared + common - common % self._page_tokens
+            node = child
+            shared += common
+            index, skip = _behind(run, index + len(child.items) - 1, child.items[-1][1])
+        return shared
+
     def match(self, run: list[Item]) -> tuple[Node, int]:
         """The node in which the longest known prefix of `run` ends, and its tokens; a node is split to end there."""
         node, shared, _, _ = self._walk(run)
         return node, shared
 
-    def insert(self, run: list[Item]) -> tuple[Node, int]:
-        """Store `run` (whole pages); the node in which it ends, and how many of its tokens were not known before."""
-        node, _, index, skip = self._walk(run)
+    def insert(self, run: list[Item], length: int | None = None) -> tuple[Node, int]:
+        """Store `run` (whole pages); the node in which it ends, and how many of its tokens were not known before.
+
+        `length`: its tokens, where they are known; else they are counted.
+        """
+        node, shared, index, skip = self._walk(run)
         if index == len(run):
             return node, 0
         items = run[index:]
-        leaf = Node(node, items, skip, sum([length for _, length in items]) - skip)
+        new = sum([count for _, count in items]) - skip if length is None else length - shared
+        leaf = Node(node, items, skip, new)
         node.children[self._first_page(items, 0, skip)] = leaf
         self._nodes += 1
         self.tokens += leaf.tokens
@@ -65,11 +87,15 @@ class PrefixTree:
     def lock(self, node: Node) -> None:
         """Lock `node` and all nodes above it."""
         for locked in _upwards(node):
+            if not locked.locks:
+                self.locked_tokens += locked.tokens
             locked.locks += 1
 
     def unlock(self, node: Node) -> None:
         for locked in _upwards(node):
             locked.locks -= 1
+            if not locked.locks:
+                self.locked_tokens -= locked.tokens
             self._offer(locked)
 
     def drop_oldest(self) -> int:
@@ -106,8 +132,9 @@ class PrefixTree:
                 index, skip = _behind(run, index + len(child.items) - 1, child.items[-1][1])
             else:
                 common -= common % self._page_tokens
+                plain = _one_by_one(child)
                 node = self._split(child, common)
-                index, skip = _place(run, index, skip + common)
+                index, skip = (index + common, 0) if plain else _place(run, index, skip + common)
             shared += common
             if node is not child:
                 break
@@ -117,7 +144,7 @@ class PrefixTree:
         """Cut the first `length` tokens off `tail`, into a new node above it, and return that. Both are stamped."""
         parent = tail.parent
         assert parent is not None
-        index, end = _place(tail.items, 0, tail.skip + length)
+        index, end = (length, 0) if _one_by_one(tail) else _place(tail.items, 0, tail.skip + length)
         items = tail.items[:index] + ([(tail.items[index][0], end)] if end else [])
         head = Node(parent, items, tail.skip, length)
         head.locks = tail.locks
@@ -172,13 +199,20 @@ def _upwards(node: Node) -> Iterator[Node]:
         node = node.parent
 
 
+def _one_by_one(node: Node) -> bool:
+    """Whether each of its items is one token."""
+    return not node.skip and len(node.items) == node.tokens
+
+
 def _common(node: Node, run: list[Item], index: int) -> int:
     """Tokens that `node` shares with `run` from the item `index` on, in which it begins."""
     part = run[index : index + len(node.items)]
     if part == node.items:
         return node.tokens
-    shared = -node.skip
-    for (id_a, tokens_a), (id_b, tokens_b) in zip(node.items, part, strict=False):
+    shared, equal = -node.skip, 0
+    if _one_by_one(node):
+        shared = equal = equal_items(node.items, part)
+    for (id_a, tokens_a), (id_b, tokens_b) in zip(node.items[equal:], part[equal:], strict=False):
         if id_a != id_b:
             break
         shared += min(tokens_a, tokens_b)

@@ -45,14 +45,30 @@ def tokens(prompt: Prompt) -> int:
 
 def common_tokens(a: Prompt, b: Prompt) -> int:
     """Length in tokens of the longest common prefix."""
-    shared = 0
-    for (id_a, tokens_a), (id_b, tokens_b) in zip(a, b, strict=False):
+    equal = equal_items(a, b)
+    shared = tokens(a[:equal])
+    for (id_a, tokens_a), (id_b, tokens_b) in zip(a[equal:], b[equal:], strict=False):
         if id_a != id_b:
             break
         shared += min(tokens_a, tokens_b)
         if tokens_a != tokens_b:
             break
     return shared
+
+
+def equal_items(a: Prompt, b: Prompt) -> int:
+    """How many of the first items are the same; whole pieces are compared at a time, as prompts are long."""
+    start, size = 0, min(len(a), len(b))
+    step = 16
+    while start < size:
+        end = min(start + step, size)
+        if a[start:end] == b[start:end]:
+            start, step = end, step * 2
+        elif end - start == 1:
+            break
+        else:
+            size, step = end, max(1, (end - start) // 2)
+    return start
 
 
 def beginning(prompt: Iterable[Item], count: int) -> list[Item]:

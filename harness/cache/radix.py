@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.cache.base import Prompt
+from harness.cache.base import Item, Prompt
 from harness.cache.prefix_tree import Node, PrefixTree
 from harness.cache.prompt import beginning, tokens
 from harness.errors import InputError
@@ -22,6 +23,8 @@ class RadixAdmission:
     own_tokens: int
     """Room taken for tokens that are not in the tree."""
     is_prefilled: bool = False
+    stored_tokens: int = 0
+    """Of its first tokens, those that the tree has (only where it was made by `open`)."""
 
 
 class RadixTree:
@@ -43,6 +46,9 @@ class RadixTree:
     - `finish` takes the room for the whole answer.
     - The engine lets a request wait until there is room. A log says when a request was sent, not whether it waited,
       so nothing waits here: missing room is lent, and paid back by the next room that is freed.
+
+    Who runs an engine's steps himself needs none of these: `open` looks up and locks, `make_room` evicts, `extend`
+    takes room for tokens, `store` and `close` do what the engine does after a chunk and at the end.
     """
 
     def __init__(self, capacity_tokens: int | None, page_tokens: int = 1, chunk_tokens: int | None = None) -> None:
@@ -81,6 +87,68 @@ class RadixTree:
     def evicted_tokens(self) -> int:
         """Tokens dropped since the start or the last `clear`: the engine's counter `sglang:evicted_tokens_total`."""
         return self._evicted_tokens
+
+    @property
+    def capacity_tokens(self) -> float:
+        """All the room there is, in whole pages."""
+        return self._capacity_tokens
+
+    @property
+    def free_tokens(self) -> float:
+        """Room that is neither the tree's nor a request's."""
+        return self._free_tokens
+
+    @property
+    def evictable_tokens(self) -> int:
+        """Tokens in the tree that are not locked."""
+        return self._tree.tokens - self._tree.locked_tokens
+
+    def open(self, prompt: list[Item], reads_cache: bool = True) -> RadixAdmission:
+        """Look up a prompt of items of one token, and lock what is found; it has no room of its own yet."""
+        most = self._whole_pages(len(prompt) - 1) if reads_cache else 0
+        found, cached = self._tree.match(prompt[:most])
+        self._tree.lock(found)
+        return RadixAdmission(prompt, len(prompt), cached, found, own_tokens=0, stored_tokens=cached)
+
+    def missing_tokens(self, admission: RadixAdmission, end: int) -> int:
+        """Room, in whole pages, that it lacks for its first `end` tokens."""
+        return max(0, self._pages(end) - admission.stored_tokens - admission.own_tokens)
+
+    def make_room(self, needed: int) -> bool:
+        """Evict until `needed` tokens are free; False if they never are."""
+        self._take(0, needed)
+        return self._free_tokens >= needed
+
+    def extend(self, admission: RadixAdmission, end: int) -> None:
+        """Take the room for its first `end` tokens; `make_room` has made it."""
+        taken = self.missing_tokens(admission, end)
+        self._free_tokens -= taken
+        admission.own_tokens += taken
+
+    def add_pages(self, admissions: Sequence[RadixAdmission]) -> None:
+        """Take room for one page more of each, as `extend` does for those of a whole number of pages."""
+        for admission in admissions:
+            admission.own_tokens += self._page_tokens
+        self._free_tokens -= self._page_tokens * len(admissions)
+
+    def store(self, admission: RadixAdmission, sequence: list[Item], end: int) -> None:
+        """The first `end` tokens of `sequence`, items of one token, are computed: store and lock their whole pages."""
+        whole = self._whole_pages(end)
+        stored, new = self._tree.insert(sequence[:whole], whole)
+        self._tree.lock(stored)
+        self._tree.unlock(admission.locked)
+        admission.locked, admission.stored_tokens = stored, whole
+        admission.own_tokens -= new
+        self._give_back(admission, keep=self._pages(end) - whole)
+
+    def close(self, admission: RadixAdmission) -> None:
+        """Give all room back that is its own, and unlock what it had of the tree."""
+        self._give_back(admission, keep=0)
+        self._tree.unlock(admission.locked)
+
+    def peek(self, prompt: Prompt) -> int:
+        """Cached tokens that `admit` would find now; nothing is locked or touched."""
+        return self._tree.known_tokens(beginning(prompt, self._whole_pages(tokens(prompt) - 1)))
 
     def admit(self, prompt: Prompt) -> RadixAdmission:
         length = tokens(prompt)

@@ -153,6 +153,15 @@ class Slots:
         if self._host is not None:
             self._host.clear()
 
+    @property
+    def held_tokens(self) -> list[int]:
+        """Of each slot, prompt and answer."""
+        return [slot.held.tokens for slot in self._slots]
+
+    def erase(self, slot: int) -> None:
+        """Empty an idle slot (`POST /slots/N?action=erase`)."""
+        self._slots[slot].held = NOTHING
+
     def computed(self, prompt: Held) -> int:
         """Tokens of `prompt` in the slot that has computed most of it, be it idle or not."""
         return max(slot.computed(prompt) for slot in self._slots)

@@ -88,10 +88,15 @@ class Reply:
     """Output chunks that came in one read with an earlier one, and so share its stamp."""
     bytes: int
     """Length of the body, without its framing."""
+    replica: str | None = None
+    """Which of several servers answered, by the header of the response that tells it."""
 
 
-def read_reply(exchange: Exchange, read_event: ReadEvent) -> Reply:
-    """Judge an exchange that has ended; `read_event` is the adapter's."""
+def read_reply(exchange: Exchange, read_event: ReadEvent, replica_header: str = "") -> Reply:
+    """Judge an exchange that has ended; `read_event` is the adapter's.
+
+    `replica_header`: the header that tells which replica answered, in lower case; empty: none does.
+    """
     response = exchange.response
     body, body_ends = response.body()
     has_answer = response.status is not None and response.status < 300
@@ -146,6 +151,7 @@ def read_reply(exchange: Exchange, read_event: ReadEvent) -> Reply:
         chunks=len(outputs),
         coalesced=len(reads) - len(set(reads)),
         bytes=len(body),
+        replica=response.headers.get(replica_header) if replica_header else None,
     )
 
 

@@ -36,6 +36,7 @@ class TimedClient:
             read_timeout_s=target.read_timeout_s,
         )
         self._read_event = read_event
+        self._replica_header = (target.replica_header or "").lower()
         self._prefix = parts.path.rstrip("/")
         self._headers = _lower_case(
             {
@@ -66,7 +67,7 @@ class TimedClient:
         try:
             self._connection.exchange(request, exchange)
         finally:
-            reply = read_reply(exchange, self._read_event)
+            reply = read_reply(exchange, self._read_event, self._replica_header)
             on_reply(reply)
         return reply
 

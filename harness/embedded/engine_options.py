@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from harness.embedded.environments import ENGINES
+from harness.embedded.environments import ENGINES, install
 from harness.embedded.hugging_face import NumberFormat, tiny_folder
 from harness.embedded.options import check_address
 from harness.embedded.tiny_weights import Shape
@@ -60,6 +60,10 @@ class EngineOptions(ABC):
     def size(self) -> str:
         """In words, for people."""
 
+    def python(self) -> Path:
+        """That of the engine's environment, which is installed first if need be."""
+        return install(self.engine)
+
     @abstractmethod
     def arguments(self, port: int) -> list[str]:
         """What follows the name of the Python."""
@@ -67,6 +71,10 @@ class EngineOptions(ABC):
     @abstractmethod
     def environment(self, folder: Path) -> Mapping[str, str]:
         """Variables to set; `folder` is there as long as the server runs."""
+
+    def target(self, url: str, folder: Path) -> str:
+        """What kvswarm takes as a target."""
+        return url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

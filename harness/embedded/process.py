@@ -26,6 +26,8 @@ STOP_S = 15.0
 class RunningServer:
     url: str
     """With the /v1 at its end."""
+    target: str
+    """What kvswarm takes as a target: the URL, or the path of a target file that is there as long as the server."""
     log: Path
     """What the server writes."""
     process: subprocess.Popen[bytes]

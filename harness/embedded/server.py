@@ -1,4 +1,4 @@
-"""A real engine's server for as long as a block of code runs, or in the foreground."""
+"""An engine's server for as long as a block of code runs, or in the foreground."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from pathlib import Path
 
 from harness.command import kvswarm
 from harness.embedded.engine_options import EngineOptions
-from harness.embedded.environments import install
 from harness.embedded.options import API_KEY_VARIABLE, LlamaCppOptions
 from harness.embedded.process import (
     RunningServer,
@@ -25,6 +24,7 @@ from harness.embedded.process import (
     tail,
     wait_until_healthy,
 )
+from harness.embedded.server_options import ServerOptions
 from harness.errors import InputError, KvswarmError
 
 __all__ = ["LlamaCppOptions", "RunningServer", "running_server", "serve"]
@@ -35,7 +35,7 @@ STOP_S = 5.0
 """How long llama.cpp's server may take to stop before it is killed."""
 
 
-def serve(options: LlamaCppOptions | EngineOptions) -> int:
+def serve(options: LlamaCppOptions | ServerOptions) -> int:
     """Run the server in the foreground, say where it is and what to type next; 0 when Ctrl-C or SIGTERM stops it.
 
     Raises as `running_server` does, and KvswarmError if the server ends by itself.
@@ -48,7 +48,7 @@ def serve(options: LlamaCppOptions | EngineOptions) -> int:
         with running_server(options) as server:
             about = f"model {options.alias}, {options.size()}, log {server.log}"
             print(f"{options.title} listens on {server.url} ({about})")
-            print(f"Next, in another terminal: {kvswarm()} run agent-loop --target {server.url}")
+            print(f"Next, in another terminal: {kvswarm()} run agent-loop --target {server.target}")
             print("Ctrl-C stops the server.", flush=True)
             code = server.process.wait()
             raise KvswarmError(f"{options.title} ended by itself with code {code}; its log ends: {tail(server.log)}")
@@ -58,7 +58,7 @@ def serve(options: LlamaCppOptions | EngineOptions) -> int:
 
 @contextmanager
 def running_server(
-    options: LlamaCppOptions | EngineOptions, *, log: Path | None = None, deadline_s: float | None = None
+    options: LlamaCppOptions | ServerOptions, *, log: Path | None = None, deadline_s: float | None = None
 ) -> Iterator[RunningServer]:
     """Start the server, wait until it is healthy, stop it and all its processes at the end of the block.
 
@@ -74,16 +74,17 @@ def running_server(
         log = log or folder / "server.log"
         if isinstance(options, LlamaCppOptions):
             with _llama_cpp(options, log) as process:
-                yield RunningServer(url=_ready_url(process, log, deadline_s), log=log, process=process)
+                url = _ready_url(process, log, deadline_s)
+                yield RunningServer(url=url, target=url, log=log, process=process)
             return
-        python = install(options.engine)
+        python = options.python()
         port = options.port or free_port(options.host)
         command = [str(python), *options.arguments(port)]
         with process_group(command, options.environment(folder), log) as process:
             host = f"[{options.host}]" if ":" in options.host else options.host
             url = f"http://{host}:{port}/v1"
             wait_until_healthy(options.title, url, process, log, deadline_s)
-            yield RunningServer(url=url, log=log, process=process)
+            yield RunningServer(url=url, target=options.target(url, folder), log=log, process=process)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ EngineName = Literal["vllm", "sglang", "llama-cpp", "mlx-lm", "openai"]
 
 TARGETS = Path("scenarios/targets")
 """Where targets that are given by name are looked for."""
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 class Target(BaseModel):
@@ -39,6 +40,8 @@ class Target(BaseModel):
     api_key_env: str | None = None
     """Name of the environment variable that holds the API key; None: send none."""
     identity: IdentityByHand = IdentityByHand()
+    replica_header: str | None = Field(default=None, min_length=1)
+    """Name of the response header in which whatever stands before several replicas tells which one answered."""
     pin_slots: bool = False
     """llama.cpp: each user keeps to one slot, its number modulo the number of slots."""
     eos_token_ids: tuple[Annotated[int, Field(ge=0)], ...] = ()
@@ -97,6 +100,13 @@ class Target(BaseModel):
     def _variable_name(cls, text: str | None) -> str | None:
         return variable_name(text)
 
+    @field_validator("replica_header")
+    @classmethod
+    def _header_name(cls, text: str | None) -> str | None:
+        if text is not None and _HEADER.fullmatch(text) is None:
+            raise ValueError(f"expected the name of an HTTP header, found {text!r}")
+        return text
+
     @field_validator("pin_slots")
     @classmethod
     def _has_slots(cls, pin: bool, info: ValidationInfo) -> bool:
@@ -111,7 +121,7 @@ class Target(BaseModel):
         if not isinstance(headers, dict):
             return headers
         for name, value in headers.items():
-            if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", str(name)):
+            if _HEADER.fullmatch(str(name)) is None:
                 raise ValueError(f"expected names of HTTP headers, found {str(name)!r}")
             if str(name).lower() == "authorization":
                 raise ValueError(

@@ -141,7 +141,7 @@ REQUESTS = _table(
         _column("fault", _TEXT, "arrangement fault put into the prompt", null="none"),
         _column("tenant", _TEXT, "tenant that the session belongs to", null="none"),
         _column("cache_salt", _TEXT, "cache salt sent with the request", null="none"),
-        _column("replica", _TEXT, "replica that answered", null="not known"),
+        _column("replica", _TEXT, "replica that answered, by the header that the target names", null="not known"),
         _column("slot", _INT32, "slot of the engine that answered", null="not known"),
         _column(
             "status",

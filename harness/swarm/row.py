@@ -118,7 +118,7 @@ def request_row(
         "fault": asked.fault,
         "tenant": asked.tenant,
         "cache_salt": labels.cache_salt,
-        "replica": None,
+        "replica": reply.replica,
         "slot": asked.slot,
         "status": reply.status,
         "error": reply.error,

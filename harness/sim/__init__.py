@@ -1,0 +1,1 @@
+"""Simulated engines with the manners of the real ones."""

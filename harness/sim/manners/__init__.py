@@ -1,0 +1,1 @@
+"""How each engine talks: its endpoints, bodies, streams, errors and metrics page."""

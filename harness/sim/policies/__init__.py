@@ -1,0 +1,1 @@
+"""How each engine chooses what a step computes."""
