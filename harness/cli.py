@@ -10,8 +10,10 @@ from typing import Annotated
 import typer
 
 from harness import __version__
+from harness.checks.lint_command_line import lint
 from harness.embedded.command_line import serve_app
 from harness.errors import KvswarmError
+from harness.kv_size.command_line import kv_size
 from harness.sim.command_line import sim
 from harness.traces.command_line import trace_app
 
@@ -26,6 +28,8 @@ app.add_typer(serve_app, name="serve")
 target_app = typer.Typer(help="Look at a target by hand.", no_args_is_help=True)
 app.add_typer(target_app, name="target")
 app.add_typer(trace_app, name="trace")
+app.command(name="kv-size")(kv_size)
+app.command()(lint)
 
 Scenario = Annotated[str, typer.Argument(help="Name of a file in scenarios/, or the path of a YAML file.")]
 Target = Annotated[

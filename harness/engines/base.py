@@ -172,8 +172,8 @@ class Engine(Protocol):
         """Prompt tokens of a chat, template included, generation prompt included."""
         ...
 
-    def chat_tokens(self, messages: ChatMessages) -> list[int] | None:
-        """The token ids of the same prompt; None if the engine does not show them."""
+    def chat_tokens(self, messages: ChatMessages, tools: Sequence[Mapping[str, Any]] = ()) -> list[int] | None:
+        """The token ids of the same prompt, or of one with tools; None if the engine does not show them."""
         ...
 
     def is_idle(self, metrics: Mapping[str, float]) -> bool | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -133,10 +133,11 @@ class LlamaCppEngine(OpenAIEngine):
     def count_chat(self, messages: ChatMessages) -> int:
         return len(self.chat_tokens(messages))
 
-    def chat_tokens(self, messages: ChatMessages) -> list[int]:
+    def chat_tokens(self, messages: ChatMessages, tools: Sequence[Mapping[str, Any]] = ()) -> list[int]:
         """Token ids of a chat's prompt, by the template and the tokeniser of the server; loads no slot."""
         url = f"{self.target.server_root}/apply-template"
-        prompt = self.control.post_for_object(url, {"messages": list(messages)}).get("prompt")
+        chat = {"messages": list(messages), **({"tools": list(tools)} if tools else {})}
+        prompt = self.control.post_for_object(url, chat).get("prompt")
         if not isinstance(prompt, str):
             raise TargetError(f"POST {url} answered without a prompt; is this llama-server?")
         # With special tokens, as the server does for a chat: a BOS of the tokeniser is not in the rendered text.

@@ -174,7 +174,7 @@ class OpenAIEngine:
             )
         return usage.prompt_tokens
 
-    def chat_tokens(self, messages: ChatMessages) -> list[int] | None:
+    def chat_tokens(self, messages: ChatMessages, tools: Sequence[Mapping[str, Any]] = ()) -> list[int] | None:
         """Token ids of a chat's prompt, template and generation prompt included; None: the server does not tell."""
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.engines.base import ChatMessages
@@ -32,9 +32,10 @@ class TokenizingEngine(OpenAIEngine):
         tokens = self._tokenize({"prompt": text, "add_special_tokens": False}, _NO_SUCH_PATH)
         return None if tokens is None else len(tokens)
 
-    def chat_tokens(self, messages: ChatMessages) -> list[int] | None:
+    def chat_tokens(self, messages: ChatMessages, tools: Sequence[Mapping[str, Any]] = ()) -> list[int] | None:
         """As the chat endpoint makes them: special tokens come from the template alone, both by default."""
-        return self._tokenize({"messages": list(messages)}, _NO_SUCH_PATH | _NO_MESSAGES)
+        chat = {"messages": list(messages), **({"tools": list(tools)} if tools else {})}
+        return self._tokenize(chat, _NO_SUCH_PATH | _NO_MESSAGES)
 
     def count_chat(self, messages: ChatMessages) -> int:
         """By /tokenize; where that takes no chats, as `OpenAIEngine` does."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,7 +103,7 @@ class ToyEngine(OpenAIEngine):
     metrics = (Metric("cached_prompt_tokens", (HITS,), "counter", "cached tokens"),)
     ids: dict[str, int] = {}  # noqa: RUF012
 
-    def chat_tokens(self, messages: ChatMessages) -> list[int]:
+    def chat_tokens(self, messages: ChatMessages, tools: Sequence[Mapping[str, Any]] = ()) -> list[int]:
         words = [*HEAD, *messages[0]["content"].split(), *TAIL]
         return [self.ids.setdefault(word, len(self.ids)) for word in words]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from locust.rpc import protocol
@@ -94,7 +94,7 @@ class FakeEngine(OpenAIEngine):
     def count_chat(self, messages: ChatMessages) -> int:
         return self._tokens.count_chat(messages)
 
-    def chat_tokens(self, messages: ChatMessages) -> list[int] | None:
+    def chat_tokens(self, messages: ChatMessages, tools: Sequence[Mapping[str, Any]] = ()) -> list[int] | None:
         return self._tokens.tokens(self._tokens.template(messages))
 
     def reset_cache(self) -> ResetOutcome:
