@@ -38,6 +38,19 @@ def test_eight_prompts_go_on_at_a_time_and_as_long_as_32_answers_are_under_way_n
     assert [len(answers) for _, answers in seen] == [0, 0, 8, 8, 16, 16, 24, 24, 32, 32]
 
 
+def test_a_prompt_that_is_not_done_waits_as_well_while_32_answers_are_under_way() -> None:
+    scheduler = engine("mlx-lm")
+    for number in range(1, 32):
+        scheduler.submit(asked(number, 2, 40), 0.0)
+    scheduler.submit(asked(100, 9000), 0.0)
+    scheduler.submit(asked(32, 2, 40), 0.0)
+    seen = steps(scheduler)
+    stopped = [prompts for prompts, answers in seen if len(answers) == 32]
+    assert len(stopped) > 20
+    assert not any(stopped)
+    assert [prompts[100] for prompts, _ in seen if 100 in prompts] == [2048, 2048, 2048, 2048, 807, 1]
+
+
 def test_who_comes_while_a_batch_runs_is_looked_at_after_a_while() -> None:
     scheduler = engine("mlx-lm", preset="rtx4090-8b")
     first, second = asked(1, 2, 100), asked(2, 2)
@@ -77,6 +90,17 @@ def test_a_client_that_hangs_up_leaves_its_prompt_as_far_as_there_is_an_entry_fo
     scheduler.abort(request, 0.0)
     assert scheduler.kv_evictable_tokens == 100
     assert ask(scheduler, request.prompt_ids).cached_tokens == 100
+
+
+def test_the_step_in_which_a_client_hangs_up_leaves_what_it_reached() -> None:
+    scheduler = engine("mlx-lm")
+    request = asked(1, 3000, 5, system_tokens=100)
+    scheduler.submit(request, 0.0)
+    step = scheduler.begin(0.0)
+    assert step is not None
+    scheduler.abort(request, 0.0)
+    scheduler.complete(step)
+    assert scheduler.kv_evictable_tokens == 100
 
 
 def test_the_store_keeps_as_many_entries_as_it_may() -> None:

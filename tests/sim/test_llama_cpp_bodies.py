@@ -7,8 +7,8 @@ import pytest
 from harness.sim.generation import Generation
 from harness.sim.manners.llama_cpp_metrics import Metrics
 from harness.sim.manners.llama_cpp_refusal import Refusal, parsed
-from harness.sim.manners.llama_cpp_stop import spoken
 from harness.sim.manners.llama_cpp_timings import timings
+from harness.sim.manners.stops import spoken
 from harness.sim.request import Plan
 from harness.sim.scheduler import Step
 from tests.sim.exchange import recorded

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.sim.scheduler import Scheduler
 from tests.sim.counting import ask, asked, engine, steps
 
@@ -53,11 +55,48 @@ def test_a_request_waits_until_its_answer_finds_room_too() -> None:
     assert seen == [({1: 10}, []), *[({}, [1])] * 29, ({2: 10}, []), *[({}, [2])] * 29]
 
 
+@pytest.mark.parametrize("warm_up_tokens", [0, 300])
+@pytest.mark.parametrize(("output_tokens", "waits"), [(19, False), (20, True)])
+def test_of_what_running_answers_may_still_take_seven_tenths_are_kept_for_them(
+    output_tokens: int, waits: bool, warm_up_tokens: int
+) -> None:
+    # The first has 10 of 512 tokens, and 440 to come, of which 308 are kept: the second may have less than 194. The
+    # share falls while answers are given, but after a pause it is what it was.
+    scheduler = engine("sglang", kv_tokens=512, context_tokens=512)
+    if warm_up_tokens:
+        ask(scheduler, range(5), warm_up_tokens)
+    scheduler.submit(asked(1, 10, 441), 0.0)
+    one_step(scheduler)
+    scheduler.submit(asked(2, 173, output_tokens), 0.0)
+    expected = ({}, [1]) if waits else ({2: 173}, [])
+    assert steps(scheduler, most=1) == [expected]
+
+
+def test_a_page_that_is_not_full_counts_as_one_in_a_step() -> None:
+    scheduler = engine("sglang", step_tokens=16, page_tokens=4)
+    for request in (asked(1, 5), asked(2, 5), asked(3, 4)):
+        scheduler.submit(request, 0.0)
+    assert steps(scheduler) == [({1: 5, 2: 5}, []), ({3: 4}, [])]
+
+
 def test_once_the_queue_had_to_wait_it_is_not_looked_at_before_one_leaves() -> None:
     scheduler = engine("sglang", kv_tokens=64, context_tokens=64)
     for request in (asked(1, 10, 3), asked(2, 10, 50), asked(3, 2, 1)):
         scheduler.submit(request, 0.0)
     assert steps(scheduler)[:4] == [({1: 10}, []), ({}, [1]), ({}, [1]), ({2: 10}, [])]
+
+
+def test_not_even_where_there_would_be_room_for_it_by_now() -> None:
+    # The first has 10 of 8,000 tokens and 4,000 to come: 7,990 - 2,800 are left, and the second needs just that. With
+    # each step one token is taken, but nearly five fewer are kept.
+    scheduler = engine("sglang", kv_tokens=8000, context_tokens=8000)
+    first, second = asked(1, 10, 4001), asked(2, 2000, 3189)
+    scheduler.submit(first, 0.0)
+    one_step(scheduler)
+    scheduler.submit(second, 0.0)
+    assert steps(scheduler, most=100) == [({}, [1])] * 100
+    scheduler.abort(first, 0.0)
+    assert steps(scheduler, most=1) == [({2: 2000}, [])]
 
 
 def five_that_are_too_many() -> Scheduler:
@@ -82,6 +121,25 @@ def test_the_last_of_equals_is_retracted_where_the_others_lack_room() -> None:
     # With it the engine evicts as much as 20 steps of the others might need: its prompt, too.
     assert seen[13:] == [({5: 13}, []), *[({}, [5])] * 2]
     assert (fifth.preemptions, fifth.recomputed_tokens, len(fifth.output_ids)) == (1, 12, 14)
+
+
+def test_who_is_retracted_goes_to_the_end_of_the_queue() -> None:
+    scheduler = five_that_are_too_many()
+    fifth, sixth = scheduler.running[-1], asked(6, 40, 10)
+    scheduler.submit(sixth, 0.0)
+    steps(scheduler, most=11)
+    assert scheduler.waiting == [sixth, fifth]
+
+
+def test_after_a_retraction_more_is_kept_for_those_that_run() -> None:
+    # Four have said 12 tokens, and 8 are to come, all of which are kept now (11 + 20 of 14 tokens would be more than
+    # all). 12 are free, so who needs 4 waits; with seven tenths there would be 6.4.
+    scheduler = five_that_are_too_many()
+    fifth = scheduler.running[-1]
+    steps(scheduler, most=11)
+    scheduler.abort(fifth, 0.0)
+    scheduler.submit(asked(6, 2, 1), 0.0)
+    assert steps(scheduler, most=1) == [({}, [1, 2, 3, 4])]
 
 
 def test_who_has_said_least_is_retracted_first_and_of_those_the_longest_prompt() -> None:

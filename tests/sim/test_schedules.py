@@ -138,7 +138,7 @@ class Driven:
 
 @pytest.mark.parametrize("name", OPTIONS)
 @given(events=_events)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_request_ends_as_it_should(name: str, events: list[Event]) -> None:
     counters = Counters()
     driven = Driven(engine(counters=counters, **OPTIONS[name]), limited=OPTIONS[name]["manner"] != "mlx-lm")

@@ -21,6 +21,14 @@ def test_a_batch_takes_the_answers_and_then_the_prompts_slot_by_slot() -> None:
     assert steps(scheduler) == [({2: 1500, 1: 548}, []), ({1: 952}, [2]), ({}, [1]), ({}, [1])]
 
 
+def test_the_answers_leave_the_rest_of_a_batch_to_the_prompts() -> None:
+    scheduler = engine("llama-cpp", slots=2, kv_tokens=8192)
+    scheduler.submit(asked(1, 5, 4), 0.0)
+    one_step(scheduler)
+    scheduler.submit(asked(2, 3000), 0.0)
+    assert steps(scheduler) == [({2: 2047}, [1]), ({2: 953}, [1]), ({}, [1])]
+
+
 def test_who_finds_no_slot_waits_for_one() -> None:
     scheduler = engine("llama-cpp", slots=1, kv_tokens=1024)
     first, second = asked(1, 5, 3), asked(2, 7, 2)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from harness.sim.driver import Stream
 from harness.sim.manners.engine import Engine
-from harness.sim.manners.llama_cpp_stop import spoken
 from harness.sim.manners.openai import Asked, Body, in_json
+from harness.sim.manners.stops import spoken
 
 
 def set_ending(asked: Asked, body: Body, engine: Engine) -> None:

@@ -18,9 +18,9 @@ from harness.sim.manners.llama_cpp_pages import BUILD, Server
 from harness.sim.manners.llama_cpp_refusal import HEADERS, JSON, too_long
 from harness.sim.manners.llama_cpp_request import Asked
 from harness.sim.manners.llama_cpp_settings import settings_of
-from harness.sim.manners.llama_cpp_stop import spoken
 from harness.sim.manners.llama_cpp_timings import admitted, progress, timings_of, usage
 from harness.sim.manners.llama_cpp_watch import Watch
+from harness.sim.manners.stops import spoken
 from harness.sim.web import Answer, Streamed
 
 _ID = string.ascii_letters + string.digits

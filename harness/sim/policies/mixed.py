@@ -17,8 +17,8 @@ class MixedSteps:
     - A request is admitted if all its tokens find room, though only the blocks of its first chunk are taken
       (`scheduler_reserve_full_isl`, which is on by default).
     - If a running request lacks a block, the one admitted last is preempted: its blocks are freed, it goes to the front
-      of the queue, and once it is admitted again it looks up what of its own is still there. In a step that preempts,
-      nothing is admitted.
+      of the queue, and once it is admitted again it looks up what of its own is still there. In that step it is not, as
+      it needs more than it gave back, and so nothing is.
     """
 
     def __init__(self, options: SimOptions) -> None:
@@ -55,7 +55,7 @@ class MixedSteps:
                 plan.parts.append((request, new))
             budget -= new
             index += 1
-        while self.waiting and budget and not plan.preempted and len(running) < self._max_running:
+        while self.waiting and budget and len(running) < self._max_running:
             request = self.waiting[0]
             if not self.cache.admit(request, budget):
                 break
