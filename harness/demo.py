@@ -67,7 +67,7 @@ def what_is_wrong(scenario: str, on: Summary, off: Summary) -> Iterator[str]:
             yield f"{scenario}, caching {word}: no request was measured"
         if failed:
             yield f"{scenario}, caching {word}: {failed} requests failed"
-        if summary.agreement.cached.difference != 0 or summary.agreement.prompt.difference != 0:
+        if not (summary.agreement.cached.agrees and summary.agreement.prompt.agrees):
             yield f"{scenario}, caching {word}: rows and counters do not agree: {summary.agreement.sentence()}"
         if summary.planned_lengths.exact != summary.planned_lengths.compared:
             yield f"{scenario}, caching {word}: prompts have other lengths than planned"

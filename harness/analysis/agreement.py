@@ -21,6 +21,13 @@ class Comparison:
     """Requests sent that report nothing."""
     difference: int | None
     """counters - requests."""
+    rounding: int = 0
+    """How far the delta may be off, as the engine's page rounds long numbers."""
+
+    @property
+    def agrees(self) -> bool:
+        """Both sides tell, and differ by no more than the page's rounding."""
+        return self.difference is not None and abs(self.difference) <= self.rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +47,11 @@ class Agreement:
         """What a person needs to know of it, in one line."""
         if self.reason is not None:
             return f"cannot be compared: {self.reason}"
-        if self.cached.difference == 0 and self.prompt.difference == 0:
-            text = "exactly equal"
+        if self.cached.agrees and self.prompt.agrees:
+            rounding = max(self.cached.rounding, self.prompt.rounding)
+            text = (
+                f"equal within the rounding of the metrics page, {rounding:,} tokens" if rounding else "exactly equal"
+            )
         else:
             text = f"{_words('cached', self.cached)}; {_words('prompt', self.prompt)}"
             if self.external_cached_tokens:
@@ -58,16 +68,16 @@ def agreement(requests: pd.DataFrame, counted: CounterRate, external_cached_toke
     sent = requests[requests["t_send"].notna()]
     between = sent["t_send"] >= counted.since_ns if counted.since == "before" else sent["phase"] == "measure"
     sent = sent[between]
-    cached = _compare(counted.cached_tokens, sent["cached_tokens"])
-    prompt = _compare(counted.prompt_tokens, sent["prompt_tokens"])
+    cached = _compare(counted.cached_tokens, counted.cached_rounding, sent["cached_tokens"])
+    prompt = _compare(counted.prompt_tokens, counted.prompt_rounding, sent["prompt_tokens"])
     return Agreement(len(sent), cached, prompt, external_cached_tokens, _reason(counted, cached, prompt))
 
 
-def _compare(counters: int | None, column: pd.Series) -> Comparison:
+def _compare(counters: int | None, rounding: int, column: pd.Series) -> Comparison:
     unknown = int(column.isna().sum())
     requests = int(column.sum()) if unknown < len(column) else None
     difference = None if counters is None or requests is None else counters - requests
-    return Comparison(counters, requests, unknown, difference)
+    return Comparison(counters, requests, unknown, difference, rounding)
 
 
 def _reason(counted: CounterRate, cached: Comparison, prompt: Comparison) -> str | None:
@@ -81,7 +91,7 @@ def _reason(counted: CounterRate, cached: Comparison, prompt: Comparison) -> str
 def _words(name: str, compared: Comparison) -> str:
     if compared.difference is None:
         return f"{name}: not known"
-    if compared.difference == 0:
+    if compared.agrees:
         return f"{name}: equal"
     more = "more" if compared.difference > 0 else "fewer"
     return f"{name}: counters {abs(compared.difference):,} tokens {more}"

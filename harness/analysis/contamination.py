@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.agreement import Agreement
+from harness.analysis.agreement import Agreement, Comparison
 from harness.analysis.crowd import Crowd, find_crowd
 from harness.analysis.numbers import count
 from harness.analysis.pages import Replica
@@ -180,18 +180,18 @@ def _hits_sentence(hits: UnexplainedHits) -> str | None:
 
 def _unexplained_counts(requests: pd.DataFrame, counted: Agreement) -> UnexplainedCounts:
     """A request that reports nothing (it failed, or was cancelled) may have cost all of its planned prompt."""
-    prompt = _beyond(counted.prompt.counters, counted.prompt.requests, requests, "prompt_tokens")
-    cached = _beyond(counted.cached.counters, counted.cached.requests, requests, "cached_tokens")
+    prompt = _beyond(counted.prompt, requests, "prompt_tokens")
+    cached = _beyond(counted.cached, requests, "cached_tokens")
     return UnexplainedCounts(prompt, None if cached is None or prompt is None else min(cached, prompt))
 
 
-def _beyond(counters: int | None, reported: int | None, requests: pd.DataFrame, column: str) -> int | None:
+def _beyond(compared: Comparison, requests: pd.DataFrame, column: str) -> int | None:
     silent = requests[requests["t_send"].notna() & requests[column].isna()]
     planned = silent["planned_prompt_tokens"]
-    if counters is None or planned.isna().any():
+    if compared.counters is None or planned.isna().any():
         return None
-    most = (reported or 0) + int(planned.sum()) + len(silent) * _off_plan(requests)
-    return max(0, counters - most)
+    most = (compared.requests or 0) + compared.rounding + int(planned.sum()) + len(silent) * _off_plan(requests)
+    return max(0, compared.counters - most)
 
 
 def _counts_once(identity: Mapping[str, Any]) -> bool:

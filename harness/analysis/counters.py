@@ -43,6 +43,9 @@ class CounterRate:
     stretches: tuple[Stretch, ...] = ()
     """Only if a replica was restarted: what can be told of all replicas, piece by piece. The pieces are not the whole:
     what was counted between the last scrape before a restart and the restart is lost."""
+    cached_rounding: int = 0
+    prompt_rounding: int = 0
+    """How far the deltas may be off at most, in tokens, as the page rounds long numbers; 0: not at all."""
 
 
 def of_counters(pages: Sequence[Replica], target: TargetRecord) -> CounterRate:
@@ -60,6 +63,8 @@ def of_counters(pages: Sequence[Replica], target: TargetRecord) -> CounterRate:
         rate=whole.rate,
         cached_tokens=whole.cached_tokens,
         prompt_tokens=whole.prompt_tokens,
+        cached_rounding=whole.cached_rounding,
+        prompt_rounding=whole.prompt_rounding,
         since=window.since,
         since_ns=window.start_ns,
         reason=whole.reason,
@@ -76,6 +81,8 @@ class _Ratio(NamedTuple):
     cached_tokens: int | None
     prompt_tokens: int | None
     reason: str | None
+    cached_rounding: int = 0
+    prompt_rounding: int = 0
 
 
 def _ratio(window: Window, metrics: Sequence[MetricNames]) -> _Ratio:
@@ -87,11 +94,13 @@ def _ratio(window: Window, metrics: Sequence[MetricNames]) -> _Ratio:
         hits, tokens = window.growth(cached), window.growth(prompt)
     except Unknown as unknown:
         return _Ratio(None, None, None, str(unknown))
+    off_hits, off_tokens = window.rounding(cached), window.rounding(prompt)
     if prompt.meaning == "computed_prompt_tokens":
         tokens += hits
+        off_tokens += off_hits
     if not tokens:
-        return _Ratio(None, hits, tokens, f"the counters did not move ({prompt.counts})")
-    return _Ratio(hits / tokens, hits, tokens, None)
+        return _Ratio(None, hits, tokens, f"the counters did not move ({prompt.counts})", off_hits, off_tokens)
+    return _Ratio(hits / tokens, hits, tokens, None, off_hits, off_tokens)
 
 
 def _stretch(piece: Window, metrics: Sequence[MetricNames]) -> Stretch:

@@ -75,6 +75,15 @@ class Replica:
         self._check(metric, names, start_ns, end_ns)
         return sum(ends["last"].values()) - sum(ends["first"].values())
 
+    def rounding(self, metric: MetricNames, start_ns: int, end_ns: int) -> float:
+        """How far `growth` may be off at most, as the page rounds long numbers; 0: not at all."""
+        return sum(
+            _half_unit(value, metric.digits)
+            for time_ns in (start_ns, end_ns)
+            for name in metric.names
+            for value in series_of(self.pages[time_ns], metric, name).values()
+        )
+
     def _check(self, metric: MetricNames, names: tuple[str, ...], start_ns: int, end_ns: int) -> None:
         """Raises Unknown if a series fell or vanished."""
         latest: dict[tuple[str, Labels], float] = {}
@@ -93,6 +102,13 @@ class Replica:
         if not page:
             return f"the {which} page of {self.name} shows none of the engine's metrics"
         return f"the {which} page of {self.name} has no {metric.kind} {' or '.join(names)} ({metric.counts})"
+
+
+def _half_unit(value: float, digits: int | None) -> float:
+    """Half of what the last of the `digits` significant digits of a count stands for; 0 where they show all of it."""
+    if digits is None or value < 10**digits:
+        return 0.0
+    return 10.0 ** (math.floor(math.log10(value)) - digits + 1) / 2
 
 
 def series_of(page: Page, metric: MetricNames, name: str) -> dict[Labels, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,6 +54,10 @@ class Window:
         if self.restarts:
             raise Unknown(self.restarts)
         return round(sum(span.replica.growth(metric, span.start_ns, span.end_ns) for span in self.spans))
+
+    def rounding(self, metric: MetricNames) -> int:
+        """How far `growth` may be off at most, as the pages round long numbers."""
+        return math.ceil(sum(span.replica.rounding(metric, span.start_ns, span.end_ns) for span in self.spans))
 
 
 def measured_window(pages: Sequence[Replica], target: TargetRecord) -> Window:

@@ -108,6 +108,8 @@ class Metric:
     """Only series with these labels; empty: all."""
     absent_is_zero: bool = False
     """The engine makes the series at its first event: while the page has none, the count is 0."""
+    digits: int | None = None
+    """Significant digits to which the page rounds a value; None: it shows all."""
 
 
 Need = Literal["caching", "cached_tokens", "metrics", "reset"]

@@ -27,20 +27,24 @@ _UNKNOWN: Mapping[str, str] = MappingProxyType(
     }
 )
 
+DIGITS = 6
+"""The page is written with C++'s own precision for numbers: a count of 1,037,683 stands there as 1.03768e+06."""
 METRICS = (
     Metric(
         "cached_prompt_tokens",
         ("llamacpp:prompt_tokens_cached_total",),
         "counter",
         "prompt tokens taken from a slot or from host memory; builds before autumn 2026 do not count them",
+        digits=DIGITS,
     ),
     Metric(
         "computed_prompt_tokens",
         ("llamacpp:prompt_tokens_total",),
         "counter",
         "prompt tokens computed, without those from the cache; may come late while slots are busy",
+        digits=DIGITS,
     ),
-    Metric("generated_tokens", ("llamacpp:tokens_predicted_total",), "counter", "generated tokens"),
+    Metric("generated_tokens", ("llamacpp:tokens_predicted_total",), "counter", "generated tokens", digits=DIGITS),
     Metric("running_requests", ("llamacpp:requests_processing",), "gauge", "busy slots"),
     Metric("waiting_requests", ("llamacpp:requests_deferred",), "gauge", "requests that wait for a slot"),
 )

@@ -88,6 +88,8 @@ class MetricNames(BaseModel):
     """Only series with these labels; empty: all."""
     absent_is_zero: bool = False
     """A page without the series, but with others of the engine's own metrics, means 0."""
+    digits: int | None = None
+    """Significant digits to which the page rounds a value; None: it shows all."""
 
 
 class Probe(BaseModel):

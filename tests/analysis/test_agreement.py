@@ -81,3 +81,12 @@ def test_tokens_from_an_external_cache_are_named_where_the_two_differ(make_run: 
         "1,200 cached tokens from an external cache are counted apart"
     )
     assert equal.sentence() == "exactly equal"
+
+
+def test_a_difference_within_the_pages_rounding_is_none(make_run: MakeRun) -> None:
+    requests = make_run([request(cached_tokens=1_000, prompt_tokens=2_000)]).requests
+    within = CounterRate(None, 1_004, 1_950, "warmup_end", 50, None, cached_rounding=5, prompt_rounding=50)
+    beyond = CounterRate(None, 1_006, 1_950, "warmup_end", 50, None, cached_rounding=5, prompt_rounding=50)
+
+    assert agreement(requests, within).sentence() == "equal within the rounding of the metrics page, 50 tokens"
+    assert agreement(requests, beyond).sentence() == "cached: counters 6 tokens more; prompt: equal"

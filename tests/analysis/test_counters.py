@@ -251,3 +251,15 @@ def test_a_target_that_names_no_page_says_so(rate: Rate) -> None:
 )
 def test_an_engine_without_such_counters_says_so(rate: Rate, metrics: list[object], reason: str) -> None:
     assert rate(GOOD_START, GOOD_END, of=target(metrics=metrics)).reason == reason
+
+
+def test_a_page_that_rounds_says_how_far_the_growth_may_be_off(rate: Rate) -> None:
+    short = target(metrics=[metric.model_copy(update={"digits": 3}) for metric in (CACHED, PROMPT)])
+    counted = rate(
+        scrape(1, "warmup_end", {"hits_total": 0, "queries_total": 999}),
+        scrape(2, "after", {"hits_total": 1_230, "queries_total": 45_600}),
+        of=short,
+    )
+    # 1,230 may be 1,225 to 1,235, and 45,600 anything from 45,550 to 45,650; 0 and 999 are what they are.
+    assert (counted.cached_tokens, counted.cached_rounding) == (1_230, 5)
+    assert (counted.prompt_tokens, counted.prompt_rounding) == (44_601, 50)

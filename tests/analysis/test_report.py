@@ -166,7 +166,7 @@ HIT_RATE = {"rate", "cached_tokens", "prompt_tokens", "requests", "reporting", "
     "cached_none",
     "cached_some",
 }
-COMPARISON = {"counters", "requests", "unknown_requests", "difference"}
+COMPARISON = {"counters", "requests", "unknown_requests", "difference", "rounding"}
 
 
 def test_the_keys_of_the_json_are_stable(make_run: MakeRun) -> None:
@@ -187,7 +187,10 @@ def test_the_keys_of_the_json_are_stable(make_run: MakeRun) -> None:
     assert set(first["times"]["ttft"]) == PERCENTILES
     assert set(first["hit_rate"]) == set(run["hit_rate"]) == HIT_RATE
     assert set(run["warm_to_cold"][0]) == {"kind", "scenario", "ratio", "warm_ttft_ms", "cold_ttft_ms"}
-    counters = {"rate", "cached_tokens", "prompt_tokens", "since", "since_ns", "reason", "stretches"}
+    counters = {"rate", "cached_tokens", "prompt_tokens", "since", "since_ns", "reason", "stretches"} | {
+        "cached_rounding",
+        "prompt_rounding",
+    }
     assert set(run["counters"]) == counters
     assert set(run["server"]) == {
         "generated_tokens", "running_requests", "waiting_requests", "kv_usage", "preemptions", "evicted_tokens",
