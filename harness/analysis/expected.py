@@ -10,7 +10,7 @@ from harness.analysis.expected_endless import Endless, Rules
 from harness.analysis.expected_engines import EngineCache
 from harness.analysis.expected_slots import Sight, WatchedSlots
 from harness.analysis.request_log import LoggedRequest
-from harness.cache.base import Admission, CacheModel
+from harness.cache.base import Admission, Admitted, CacheModel
 
 A = TypeVar("A", bound=Admission)
 
@@ -55,7 +55,7 @@ def expect(log: Sequence[LoggedRequest], cache: EngineCache) -> Expectation:
     return Expectation(shareable, in_blocks, _cached(endless), kept, kept)
 
 
-def replay(log: Sequence[LoggedRequest], admit: Callable[[LoggedRequest], A], model: CacheModel[A]) -> list[A]:
+def replay(log: Sequence[LoggedRequest], admit: Callable[[LoggedRequest], A], model: Admitted[A]) -> list[A]:
     """Let each request come in when it was sent, be computed at its first token, and end when it ended."""
     admissions: list[A] = []
     for moment, number in _events(log):

@@ -73,7 +73,7 @@ class _Seat:
 
 
 class _Caches:
-    """The caches of all replicas as one `harness.cache.base.CacheModel`."""
+    """The caches of all replicas, each request in that of its own."""
 
     def __init__(self, caches: Mapping[str, Any]) -> None:
         """By name of the replica, all of one kind, with `peek`."""
@@ -90,9 +90,6 @@ class _Caches:
             admission = None if cache is None else cache.admit(request.prompt)
         return _Seat(cache, admission, max(others, default=0))
 
-    def admit(self, prompt: Prompt) -> _Seat:
-        raise NotImplementedError("a request is admitted at its replica")
-
     def prefilled(self, seat: _Seat) -> None:
         if seat.cache is not None:
             seat.cache.prefilled(seat.admission)
@@ -104,7 +101,3 @@ class _Caches:
     def abandon(self, seat: _Seat) -> None:
         if seat.cache is not None:
             seat.cache.abandon(seat.admission)
-
-    def clear(self) -> None:
-        for cache in self._caches.values():
-            cache.clear()

@@ -27,9 +27,27 @@ class Admission(Protocol):
 
 A = TypeVar("A", bound=Admission)
 """A model's own kind of admission."""
+A_contra = TypeVar("A_contra", bound=Admission, contravariant=True)
+"""The same where it is only handed over."""
 
 
-class CacheModel(Protocol[A]):
+class Admitted(Protocol[A_contra]):
+    """What becomes of requests that were admitted."""
+
+    def prefilled(self, admission: A_contra) -> None:
+        """All of the prompt is computed, and the first token of the answer is there."""
+        ...
+
+    def finish(self, admission: A_contra, output: Prompt) -> None:
+        """The answer is complete, `output` with all its tokens; what it held may be reused or evicted now."""
+        ...
+
+    def abandon(self, admission: A_contra) -> None:
+        """The client hung up."""
+        ...
+
+
+class CacheModel(Admitted[A], Protocol[A]):
     """One engine's cache, by its own rules.
 
     A request goes through `admit`, `prefilled` and `finish`, in this order, each once; those of several requests may
@@ -39,18 +57,6 @@ class CacheModel(Protocol[A]):
 
     def admit(self, prompt: Prompt) -> A:
         """Look the prompt up and take room for it: what the engine does when it starts to work on a request."""
-        ...
-
-    def prefilled(self, admission: A) -> None:
-        """All of the prompt is computed, and the first token of the answer is there."""
-        ...
-
-    def finish(self, admission: A, output: Prompt) -> None:
-        """The answer is complete, `output` with all its tokens; what it held may be reused or evicted now."""
-        ...
-
-    def abandon(self, admission: A) -> None:
-        """The client hung up."""
         ...
 
     def clear(self) -> None:
