@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -99,7 +100,7 @@ class Broken:
         await asyncio.get_running_loop().create_future()
 
 
-class Interrupted(Broken):
+class Interrupted(Broken, ABC):
     """Something happens after `value` events with output, or amid a body that is no stream."""
 
     def __init__(self, send: Send, scope: Mapping[str, Any], value: float) -> None:
@@ -112,8 +113,9 @@ class Interrupted(Broken):
         self._outputs += is_output(payload)
         yield event
 
+    @abstractmethod
     async def interrupt(self, event: bytes) -> None:
-        raise NotImplementedError
+        """What happens instead of `event`, or before it."""
 
 
 class Stalled(Interrupted):
