@@ -10,7 +10,10 @@ from typing import Annotated
 import typer
 
 from harness import __version__
+from harness.checks.evict_command_line import evict
+from harness.checks.isolate_command_line import isolate
 from harness.checks.lint_command_line import lint
+from harness.checks.prove_command_line import prove
 from harness.embedded.command_line import serve_app
 from harness.errors import KvswarmError
 from harness.kv_size.command_line import kv_size
@@ -30,6 +33,9 @@ app.add_typer(target_app, name="target")
 app.add_typer(trace_app, name="trace")
 app.command(name="kv-size")(kv_size)
 app.command()(lint)
+app.command()(prove)
+app.command()(evict)
+app.command()(isolate)
 
 Scenario = Annotated[str, typer.Argument(help="Name of a file in scenarios/, or the path of a YAML file.")]
 Target = Annotated[

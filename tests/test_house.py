@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "analysis": {"cache", "record", "workload"},
     "cache": {"workload"},
     "checks": {"client", "collector", "engines", "lint", "record", "workload"},
-    "client": {"engines"},
+    "client": {"engines", "workload"},
     "collector": {"engines", "record"},
     "embedded": {"workload"},
     "engines": set(),

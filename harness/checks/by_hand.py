@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.checks.prompts import SCENARIO
-from harness.checks.start_up import Sent, check_start_up
+from harness.checks.sender import Sent
+from harness.checks.start_up import check_start_up
 from harness.client.timed import TimedClient
 from harness.collector import Row, open_collector
 from harness.engines.base import Identity

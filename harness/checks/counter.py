@@ -15,7 +15,8 @@ def cached_counter(collector: Collector, engine: OpenAIEngine) -> CountNow:
     """What reads the count off the target's metrics pages, waiting for it to settle.
 
     None comes of a target without pages or without such a counter, of pages that cannot be read, of an engine that does
-    not come to rest, and of a target whose samples a Prometheus has: those are too far apart for single requests.
+    not come to rest, of a count with more digits than the page shows, and of a target whose samples a Prometheus has:
+    those are too far apart for single requests.
     Tokens of an external tier, where the engine counts them apart, are cached tokens, too.
     """
     counter = next((metric for metric in engine.metrics if metric.meaning == "cached_prompt_tokens"), None)
@@ -27,6 +28,9 @@ def cached_counter(collector: Collector, engine: OpenAIEngine) -> CountNow:
         samples = collector.samples
         cached = value(counter, samples)
         more = value(external, samples) if external is not None else None
-        return None if cached is None else round(cached + (more or 0.0))
+        # A page that rounds a large count no longer shows what one request adds to it.
+        if cached is None or (counter.digits is not None and cached >= 10**counter.digits):
+            return None
+        return round(cached + (more or 0.0))
 
     return count_now

@@ -15,6 +15,10 @@ from harness.engines.target import Target
 from harness.errors import TargetError
 
 
+class NoUsage(TargetError):
+    """The server does not count the tokens of a prompt."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelList:
     """What GET /v1/models says."""
@@ -84,6 +88,8 @@ class OpenAIEngine:
     advice: Mapping[Need, str] = MappingProxyType({})
     takes_token_ids: bool = False
     takes_cache_salt: bool = False
+    salt_fields: tuple[str, ...] = ("cache_salt",)
+    """Names of the field that carries a cache salt, where the engine takes one; the first is the one in use."""
     pins_slots: bool = False
     forces_length: bool = False
     request_headers: Mapping[str, str] = MappingProxyType({})
@@ -153,7 +159,7 @@ class OpenAIEngine:
             "temperature": 0,
             "stream": True,
             "stream_options": {"include_usage": True},
-            **({} if cache_salt is None else {"cache_salt": cache_salt}),
+            **({} if cache_salt is None else {self.salt_fields[0]: cache_salt}),
         }
 
     def read_event(self, body: Mapping[str, Any]) -> Event:
@@ -168,7 +174,7 @@ class OpenAIEngine:
         url = f"{self.target.url}/chat/completions"
         usage = read_event(self.control.post_for_object(url, body)).usage
         if usage is None or usage.prompt_tokens is None:
-            raise TargetError(
+            raise NoUsage(
                 f"{url} reports no usage.prompt_tokens, so kvswarm cannot tell how long its prompts are: "
                 "turn usage reporting on at the server, or in what stands before it"
             )

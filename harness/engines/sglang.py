@@ -111,6 +111,7 @@ class SglangEngine(TokenizingEngine):
     name: str = "sglang"
     metrics: tuple[Metric, ...] = METRICS
     advice: Mapping[Need, str] = ADVICE
+    salt_fields: tuple[str, ...] = ("cache_salt", "extra_key")
 
     @classmethod
     def answers(cls, control: Control, listed: ModelList) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import platform
+import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator
@@ -171,7 +174,7 @@ class Manifest(BaseModel):
     together: bool = False
     """Whether the targets were loaded at the same time; else one after the other."""
     versions: dict[str, str]
-    """Of python, locust, gevent, pyarrow and the platform."""
+    """Of python, the platform, and the packages that took part."""
     clock_pairs: list[ClockPair] = Field(default_factory=list)
     phases: list[Phase] = Field(default_factory=list)
     parts: Parts = Field(default_factory=Parts)
@@ -203,6 +206,17 @@ class Manifest(BaseModel):
     def add_parts(self, table: Literal["requests", "server_metrics"], parts: Iterable[Sequence[Any]]) -> None:
         """List (name, rows) pairs, as `PartWriter.parts` gives them, among the parts of `table`."""
         getattr(self.parts, table).extend(Part(name=name, rows=rows) for name, rows in parts)
+
+
+def clock_pair(where: str) -> ClockPair:
+    """Both clocks now."""
+    return ClockPair(where=where, realtime_ns=time.time_ns(), monotonic_ns=time.monotonic_ns())
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Of Python, the platform and `packages`."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    return found | {package: version(package) for package in packages}
 
 
 def _iso(time_ns: int) -> str:

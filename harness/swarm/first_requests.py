@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from harness.checks.start_up import Sent, check_start_up
+from harness.checks.sender import Sent
+from harness.checks.start_up import check_start_up
 from harness.client.reply import Reply
+from harness.client.row import Asked, Labels, request_row
 from harness.client.timed import TimedClient
 from harness.errors import TargetError
 from harness.record.manifest import StartUpCheck
@@ -14,7 +16,6 @@ from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
 from harness.swarm.player import Player, Playing
 from harness.swarm.prepare import Lane, Preparation
-from harness.swarm.row import Asked, Labels, request_row
 from harness.swarm.server_metrics import ServerMetrics
 from harness.workload.session import Message, Session, Turn
 from harness.workload.text import Renderer, unrelated_prompt

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.metadata import version
-from typing import Any
 
 from harness import __version__
-from harness.record.manifest import ClockPair, Manifest, MetricNames, TargetRecord, WorkerRecord
+from harness.checks.target_record import target_record
+from harness.record.manifest import Manifest, WorkerRecord, clock_pair, versions
 from harness.swarm.leg import Leg
 from harness.swarm.prepare import Lane, Preparation
-from harness.workload.lexicon import Lexicon
-
-PACKAGES = ("locust", "gevent", "pyarrow", "pydantic")
 
 
 def first_manifest(made: Preparation) -> Manifest:
@@ -28,14 +23,10 @@ def first_manifest(made: Preparation) -> Manifest:
         options=asdict(made.options),
         scenario_name=made.scenario.name,
         scenario=made.scenario.model_dump(mode="json"),
-        targets=[_target(lane) for lane in made.lanes],
+        targets=[target_record(lane.engine, lane.identity, lane.lexicon) for lane in made.lanes],
         together=made.options.together,
-        versions={
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            **{package: version(package) for package in PACKAGES},
-        },
-        clock_pairs=[_clock_pair("master start")],
+        versions=versions("locust", "gevent", "pyarrow", "pydantic"),
+        clock_pairs=[clock_pair("master start")],
         notes=list(dict.fromkeys(notes)),
     )
 
@@ -43,17 +34,6 @@ def first_manifest(made: Preparation) -> Manifest:
 def _named(made: Preparation, lane: Lane, note: str) -> str:
     """A note as it stands in run.json: with its target's name where there are several."""
     return note if len(made.lanes) == 1 else f"{lane.target.name}: {note}"
-
-
-def _target(lane: Lane) -> TargetRecord:
-    return TargetRecord(
-        name=lane.target.name,
-        target=lane.target.model_dump(mode="json", exclude={"headers"}),
-        identity=asdict(lane.identity),
-        metrics=[MetricNames(**asdict(metric)) for metric in lane.engine.metrics],
-        advice={str(need): words for need, words in lane.engine.advice.items()},
-        lexicon=_lexicon(lane.lexicon),
-    )
 
 
 def record_leg(manifest: Manifest, made: Preparation, leg: Leg) -> None:
@@ -98,19 +78,5 @@ def finish_manifest(manifest: Manifest, stopped_by: str, problems: Sequence[str]
     manifest.state = "incomplete" if problems else "complete"
     manifest.stopped_by = stopped_by
     manifest.ended_ns = time.time_ns()
-    manifest.clock_pairs.append(_clock_pair("master end"))
+    manifest.clock_pairs.append(clock_pair("master end"))
     manifest.problems = list(problems)
-
-
-def _lexicon(lexicon: Lexicon) -> dict[str, Any]:
-    """How exact lengths were made, without the words and cuts themselves."""
-    return {
-        "words": len(lexicon.words),
-        "template": lexicon.template.to_json(),
-        "documents_real": lexicon.documents_real,
-        "exact": lexicon.exact,
-    }
-
-
-def _clock_pair(where: str) -> ClockPair:
-    return ClockPair(where=where, realtime_ns=time.time_ns(), monotonic_ns=time.monotonic_ns())

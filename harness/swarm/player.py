@@ -11,9 +11,9 @@ from gevent import Greenlet
 from gevent.pool import Group
 
 from harness.client.reply import Reply
+from harness.client.row import Asked, Labels, request_row, warmth
 from harness.client.timed import TimedClient
 from harness.engines.base import Engine
-from harness.swarm.row import Asked, Labels, request_row, warmth
 from harness.workload.content import live_answer_id
 from harness.workload.session import Message, Segment, Session, SubAgent
 from harness.workload.text import Renderer

@@ -15,6 +15,7 @@ import gevent
 from gevent.event import Event
 
 from harness.client.reply import Reply
+from harness.client.row import Labels
 from harness.client.timed import TimedClient
 from harness.engines.detect import bind
 from harness.engines.target import Target
@@ -25,7 +26,6 @@ from harness.swarm.live import LiveFigures
 from harness.swarm.outbox import Outbox
 from harness.swarm.plan import FLUSH_EVERY_S, Drained, LanePlan, Plan
 from harness.swarm.player import Gate, Player
-from harness.swarm.row import Labels
 from harness.workload.lexicon import Lexicon
 from harness.workload.scenario import Scenario
 from harness.workload.session import Session

@@ -58,6 +58,15 @@ def test_unknown_is_not_zero() -> None:
     assert count(Page({"hits_total": 511.0}, settles=False)) is None
 
 
+class Rounding(OpenAIEngine):
+    metrics = (Metric("cached_prompt_tokens", ("hits_total",), "counter", "hits", digits=6),)
+
+
+def test_a_count_that_the_page_rounds_is_not_known() -> None:
+    assert count(Page({"hits_total": 999_999.0}), Rounding) == 999_999
+    assert count(Page({"hits_total": 1_037_680.0}), Rounding) is None
+
+
 def test_pages_are_not_read_for_nothing() -> None:
     page = Page({"hits_total": 511.0})
     assert count(page, OpenAIEngine) is None

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from harness.checks.prompts import SCENARIO
-from harness.checks.start_up import Sent, check_start_up
+from harness.checks.sender import Sent
+from harness.checks.start_up import check_start_up
 from harness.client.timed import TimedClient
 from harness.collector import open_collector
 from harness.engines.base import Identity

@@ -8,10 +8,10 @@ from typing import Any
 from locust.rpc import protocol
 
 from harness.client.reply import Reply
+from harness.client.row import Labels
 from harness.engines.base import ChatMessages, Identity, ResetOutcome
 from harness.engines.openai import OpenAIEngine
 from harness.engines.target import Target
-from harness.swarm.row import Labels
 from harness.workload.lexicon import Lexicon
 from harness.workload.template import Template
 from harness.workload.words import CANDIDATES

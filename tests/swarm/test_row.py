@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.client.reply import Reply
+from harness.client.row import Asked, request_row, warmth
 from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
-from harness.swarm.row import Asked, request_row, warmth
 from harness.workload.session import Segment
 from harness.workload.workload import Workload
 from tests.swarm.fakes import LABELS, MS, reply, unsent
