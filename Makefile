@@ -10,15 +10,16 @@ RUN_TIME ?= 60s# how long each target gets new requests: 90s, 5m, 1h
 WORKERS ?= 2# worker processes
 PORT ?= 8089# port of the web page
 RUN ?= latest# run to report: a directory, a run's id, or latest; several are set side by side
-ARGS ?=# further options of Locust (run, web), kvswarm (report), pytest (test) or the benchmark (bench)
+ARGS ?=# further options of Locust (run, web), kvswarm (report, prove, evict, isolate), pytest (test) or the benchmark (bench)
 ENGINE ?= all# engine of test-engines: llama-cpp, mlx-lm, vllm, sglang, the same with sim- before it, or all
 PYTHON ?= $(or $(realpath .venv/bin/python),python3)# Python 3.11, 3.12 or 3.13 to make .venv with; else python3
 
 BIN := .venv/bin
-LOAD = --target $(TARGET) $(if $(MODEL),--model $(MODEL)) $(if $(USERS),--users $(USERS)) --workers $(WORKERS)
+ONE = --target $(TARGET) $(if $(MODEL),--model $(MODEL))
+LOAD = $(ONE) $(if $(USERS),--users $(USERS)) --workers $(WORKERS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-engines demo-sim check run sweep cost-of web report test test-engines lint bench lock clean
+.PHONY: help setup demo demo-engines demo-sim check prove evict isolate run sweep cost-of web report test test-engines lint bench lock clean
 
 help: ## list the targets and the variables
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -38,6 +39,15 @@ demo-sim: setup ## 64 agents on a simulated H100, in vLLM's and in SGLang's mann
 
 check: setup ## start-up check of TARGET: does it reuse what it should, by its own counts
 	$(BIN)/kvswarm target check $(TARGET) $(if $(MODEL),--model $(MODEL))
+
+prove: setup ## does the prefix cache of TARGET work, and is it faster: by answers, by the engine's counter and by the clock
+	$(BIN)/kvswarm prove $(ONE) $(ARGS)
+
+evict: setup ## fill the cache of TARGET: how much it holds, what goes first, and whether that is what it claims
+	$(BIN)/kvswarm evict $(ONE) $(ARGS)
+
+isolate: setup ## two tenants, one prefix: what one sees of the other at TARGET, with and without a cache salt
+	$(BIN)/kvswarm isolate $(ONE) $(ARGS)
 
 run: setup ## load TARGET with SCENARIO for RUN_TIME, then print the tables
 	$(BIN)/kvswarm run $(SCENARIO) $(LOAD) --run-time $(RUN_TIME) $(ARGS)

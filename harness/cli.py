@@ -13,6 +13,7 @@ from harness import __version__
 from harness.checks.evict_command_line import evict
 from harness.checks.isolate_command_line import isolate
 from harness.checks.lint_command_line import lint
+from harness.checks.persist_command_line import persist
 from harness.checks.prove_command_line import prove
 from harness.embedded.command_line import serve_app
 from harness.errors import KvswarmError
@@ -36,6 +37,7 @@ app.command()(lint)
 app.command()(prove)
 app.command()(evict)
 app.command()(isolate)
+app.command()(persist)
 
 Scenario = Annotated[str, typer.Argument(help="Name of a file in scenarios/, or the path of a YAML file.")]
 Target = Annotated[

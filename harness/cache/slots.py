@@ -162,6 +162,14 @@ class Slots:
         """Empty an idle slot (`POST /slots/N?action=erase`)."""
         self._slots[slot].held = NOTHING
 
+    def held(self, slot: int) -> Prompt:
+        """What a slot holds (`action=save`)."""
+        return self._slots[slot].held.items
+
+    def fill(self, slot: int, held: Prompt) -> None:
+        """Put it into an idle slot (`action=restore`)."""
+        self._slots[slot].held = Held.of(held)
+
     def computed(self, prompt: Held) -> int:
         """Tokens of `prompt` in the slot that has computed most of it, be it idle or not."""
         return max(slot.computed(prompt) for slot in self._slots)

@@ -33,6 +33,8 @@ def evict(laboratory: Laboratory, seconds: float, prompt_tokens: int | None) -> 
             filler(f"warm-up {number}", lengths.short, counted=False)
     deadline = time.monotonic() + seconds
     measured = measure(filler, lengths, told, lambda: time.monotonic() >= deadline)
+    if restarted := laboratory.restarted():
+        return restarted
     if isinstance(measured, NoSight):
         return no_sight(measured, lengths, laboratory.engine.advice)
     return found(measured, told, seconds)

@@ -88,14 +88,22 @@ class Room:
 
 
 def most_prompts(held: Callable[[int], bool], most: int, is_over: IsOver) -> Room:
-    """How many other prompts may follow one, up to `most`: twice as many at each trial, then by bisection."""
-    least, lost = 0, None
-    while not is_over() and least < most and (lost is None or lost - least > 1):
-        number = min(most, max(1, 2 * least)) if lost is None else (least + lost) // 2
+    """How many other prompts may follow one, up to `most`: twice as many at each trial, then by bisection.
+
+    The loss that the search ends with is seen twice, as in `most_tokens`.
+    """
+    least, lost, is_seen_twice = 0, None, False
+    while not is_over() and least < most:
+        is_found = lost is not None and lost - least == 1
+        if is_found and is_seen_twice:
+            break
+        number = min(most, max(1, 2 * least))
+        if lost is not None:
+            number = lost if is_found else (least + lost) // 2
         if held(number):
-            least = number
+            least, lost = number, None if number == lost else lost
         else:
-            lost = number
+            lost, is_seen_twice = number, number == lost
     return Room(least, lost, lost is not None and lost - least == 1)
 
 

@@ -57,6 +57,8 @@ def isolate(laboratory: Laboratory, prefix_tokens: int | None) -> Finding:
         boundaries.append(tenants.boundary(None, [(role, None, None) for role in _WITHOUT]))
         if engine.pins_slots and (laboratory.identity.slots or 0) > 1:
             boundaries.append(tenants.boundary("slot", [(role, None, slot) for role, slot in _SLOTS]))
+    if restarted := laboratory.restarted():
+        return restarted
     identity = laboratory.identity
     return finding(boundaries, tenants.prefix_tokens, identity.engine, identity.granularity_tokens, engine.advice)
 

@@ -86,6 +86,9 @@ def _with_key(
 
 def _lacking(boundary: Boundary, roles: Sequence[Role], advice: Mapping[Need, str]) -> str:
     """What is missing of the pair, as a clause."""
+    is_counted = boundary.cached_tokens.get("same") is not None
+    if "same" in roles and is_counted and boundary.shown.by_tokens.get("same") is None:
+        return f"{_WHO['same']} did not hit alike in all rounds; try it again while nothing else uses the server"
     if boundary.shown.source is None:
         remedy = advice.get("cached_tokens", "see whether the server has an option for it")
         return f"nobody counts cached tokens ({remedy}), and no first token came clearly sooner"

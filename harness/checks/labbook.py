@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from harness import __version__
 from harness.checks.laboratory import Finding, Laboratory
 from harness.errors import InputError
+from harness.record.reader import RecordedRun
 
 
 class Labbook:
@@ -50,17 +51,33 @@ def write_line(
     Raises InputError if it cannot be written.
     """
     if book is not None:
-        line = {
-            "time": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            "command": command,
-            "kvswarm": __version__,
-            **_named(laboratory),
-            "verdict": finding.verdict,
-            "exit_code": finding.exit_code,
-            "sentence": finding.sentence,
-            "numbers": dict(finding.numbers),
-        }
+        line = _line(command, _named(laboratory), finding)
         book.write({**line, "others": [_named(other) for other in others]} if others else line)
+
+
+def write_runs(book: Labbook | None, command: str, runs: Sequence[RecordedRun], finding: Finding) -> None:
+    """The same of a finding that comes from runs, of one target each; the first one has the others beside it."""
+    if book is not None:
+        first, *others = ({**_target_of(run), "run": run.manifest.run_id, "folder": run.folder.url} for run in runs)
+        book.write({**_line(command, first, finding), "others": others})
+
+
+def _line(command: str, named: Mapping[str, Any], finding: Finding) -> dict[str, Any]:
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "command": command,
+        "kvswarm": __version__,
+        **named,
+        "verdict": finding.verdict,
+        "exit_code": finding.exit_code,
+        "sentence": finding.sentence,
+        "numbers": dict(finding.numbers),
+    }
+
+
+def _target_of(run: RecordedRun) -> dict[str, Any]:
+    target = run.manifest.targets[0]
+    return {"target": target.name, "url": target.target["url"], "identity": target.identity}
 
 
 def _named(laboratory: Laboratory) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class Laboratory:
             lexicon,
             SCENARIO,
             nonce,
-            cached_counter(recording.collector, engine),
+            cached_counter(recording.collector, engine, self.note),
             self._keep,
         )
         self._phase: Phase = "measure"
@@ -190,6 +190,20 @@ class Laboratory:
     def notes(self) -> list[str]:
         """All notes so far, those of the lexicon first."""
         return list(self._recording.manifest.notes)
+
+    def restarts(self) -> str:
+        """What its metrics pages, read once more, tell of restarts so far, as a sentence; empty: none was noticed."""
+        collector = self._recording.collector
+        if collector.available:
+            collector.scrape_now("periodic")
+        words = "; ".join(str(restart) for restart in collector.restarts)
+        return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+    def restarted(self) -> Finding | None:
+        """What a check ends with that asks for what the target held, if it was started again in the middle."""
+        words = self.restarts()
+        sentence = f"{words} What it held before is gone, so nothing can be said: try it again."
+        return Finding("restarted", 2, sentence, {}) if words else None
 
     def _numbered(self, name: str) -> str:
         self._number += 1

@@ -29,7 +29,7 @@ def as_json(finding: Finding, run: str) -> str:
 
 def render(finding: Finding, run: str, title: str, console: Console) -> None:
     """All numbers that are known, the verdict, and the run's directory."""
-    console.print(_numbers(finding.numbers, title))
+    console.print(_numbers(finding.numbers, title) if finding.numbers else escape(title))
     console.print(f"Verdict: [bold]{finding.verdict}[/bold]. {escape(finding.sentence)}")
     console.print(f"[dim]Each request: {escape(run)}[/dim]")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -56,6 +57,8 @@ class Proof:
     """Prefixes that were left out, as a request failed."""
     problem: str = ""
     """Why it was ended early."""
+    restarts: str = ""
+    """A sentence, if its server was started again in between."""
 
     @property
     def usage(self) -> Counts:
@@ -83,6 +86,7 @@ class Proof:
             told_on=laboratory.identity.prefix_caching,
             can_report="cached_tokens" in laboratory.engine.advice,
             replicas=max(1, len(laboratory.target.metrics_urls)),
+            one_prefix=1 + min(Counter(one.prefix for one in again).values(), default=0),
             fits_block=not again or any(one.expected(granularity) for one in again),
         )
 
@@ -101,7 +105,7 @@ class Proof:
             granularity_tokens=self.laboratory.identity.granularity_tokens,
             advice=self.laboratory.engine.advice,
         )
-        return verdict, f"{sentence(verdict, facts)} {self.problem}".rstrip()
+        return verdict, " ".join(words for words in (sentence(verdict, facts), self.problem, self.restarts) if words)
 
     def finding(self) -> Finding:
         verdict, words = self.judged()
@@ -137,6 +141,7 @@ def prove(laboratories: Sequence[Laboratory], asked: Asked) -> list[Proof]:
                 proving.attempt(partial(proving.measure, number))
     for proving in provings:
         proving.attempt(proving.try_ids)
+        proving.proof.restarts = proving.proof.laboratory.restarts()
     return [proving.proof for proving in provings]
 
 

@@ -12,7 +12,7 @@ def prove(
     target: Annotated[str, typer.Option(help="OpenAI base URL, or a file in scenarios/targets.")] = "",
     ab: Annotated[
         tuple[str, str] | None,
-        typer.Option("--ab", metavar="A B", help="Two targets, cache on and off, measured in turn."),
+        typer.Option("--ab", metavar="A B", help="Cache on and off: two targets, measured in turn, or two runs."),
     ] = None,
     prefix_file: Annotated[Path | None, typer.Option(help="Text file to use as the shared prefix.")] = None,
     prefix_tokens: Annotated[
@@ -39,16 +39,27 @@ def prove(
     from harness.checks.prove import prove as measured
     from harness.checks.prove_file import read_prefix
     from harness.checks.prove_pair import compare
+    from harness.checks.prove_runs import are_runs
     from harness.checks.prove_table import render, render_verdict
-    from harness.errors import InputError
+    from harness.errors import InputError, TargetError
 
     if bool(target) == (ab is not None):
-        raise InputError("Give one target (--target URL), or two to compare (--ab URL_A URL_B).")
+        raise InputError("Give one target (--target URL), or two targets or runs to compare (--ab A B).")
+    if ab is not None and are_runs(ab, results):
+        if prefix_file is not None or prefix_tokens is not None or model:
+            raise InputError(
+                "Runs were sent what they were sent: leave out --prefix-file, --prefix-tokens and --model with --ab "
+                "RUN_A RUN_B."
+            )
+        raise typer.Exit(_of_runs(ab, results, labbook, as_json))
     if prefix_file is not None and prefix_tokens is not None:
         raise InputError("Give --prefix-file or --prefix-tokens, not both: a file is sent whole.")
     asked = Asked(prefix_tokens, None if prefix_file is None else read_prefix(prefix_file), prefixes, questions)
     book = opened_book(labbook)
-    targets = targets_of([target] if ab is None else list(ab), model)
+    try:
+        targets = targets_of([target] if ab is None else list(ab), model)
+    except TargetError as error:
+        raise error if ab is None else InputError(f"{error}; nor is it a run in {results}") from None
     options = {
         "prefix_file": None if prefix_file is None else str(prefix_file),
         "prefix_tokens": prefix_tokens,
@@ -71,3 +82,25 @@ def prove(
         if ab is not None:
             render_verdict(finding, console)
     raise typer.Exit(finding.exit_code)
+
+
+def _of_runs(names: tuple[str, str], results: str, labbook: Path | None, as_json: bool) -> int:
+    """Compare two runs; the exit code."""
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from harness.checks.labbook import labbook as opened_book
+    from harness.checks.labbook import write_runs
+    from harness.checks.prove_runs import compare_runs
+    from harness.checks.prove_table import render_verdict
+
+    book = opened_book(labbook)
+    finding, runs = compare_runs(names, results)
+    write_runs(book, "prove", runs, finding)
+    if as_json:
+        typer.echo(json.dumps({**asdict(finding), "folders": [run.folder.url for run in runs]}, indent=2))
+    else:
+        render_verdict(finding, Console())
+    return finding.exit_code

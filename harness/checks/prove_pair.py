@@ -22,32 +22,31 @@ def compare(on: Proof, off: Proof) -> Finding:
     """
     warm, cold = _ratio(on, off, AGAIN), _ratio(on, off, ("cold",))
     (of_on, of_off) = (proof.finding() for proof in (on, off))
-    verdict, code, words = _judge(of_on, of_off, warm)
+    verdict, code, words = judge_pair(of_on.exit_code, of_off.exit_code, warm)
     numbers = {
         "warm": None if warm is None else asdict(warm),
         "cold": None if cold is None else asdict(cold),
         **{name: {"verdict": one.verdict, **one.numbers} for name, one in (("a", of_on), ("b", of_off))},
     }
     names = [proof.laboratory.target.name for proof in (on, off)]
-    times = "" if warm is None else f" With a prefix that was sent before, the first token took {_words(warm)} times as"
-    if warm is not None and cold is not None:
-        times += f" long at {names[0]} as at {names[1]}; with a new one {_words(cold)} times."
     sides = f" {names[0]}: {of_on.verdict}; {names[1]}: {of_off.verdict}."
-    return Finding(verdict, code, f"{words}{times}{sides}", numbers)
+    return Finding(verdict, code, f"{words}{times_words(warm, cold, names)}{sides}", numbers)
 
 
-def _judge(on: Finding, off: Finding, warm: Interval | None) -> tuple[str, int, str]:
+def judge_pair(on_code: int, off_code: int, warm: Interval | None) -> tuple[str, int, str]:
+    """(verdict, exit code, words) from the exit codes of either side and what a warm request took at the first one,
+    in times of the second one."""
     if warm is None or warm.confidence < WANTED:
         return "unclear", UNKNOWN, "Could not tell: too few prefixes were measured at both."
     if warm.low > 1 and warm.median >= 1 / (1 - LEAST_GAIN):
-        return "no-difference", NOT_SHOWN, "Not faster: the second target is; name the one with the cache first."
+        return "no-difference", NOT_SHOWN, "Not faster: the second one is; name the one with the cache first."
     if warm.median > 1 - LEAST_GAIN:
         return "no-difference", NOT_SHOWN, "No difference that matters."
     if warm.high >= 1:
         return "unclear", UNKNOWN, "Could not tell: the times differ too much from each other."
-    if on.exit_code == SHOWN and off.exit_code == NOT_SHOWN:
+    if on_code == SHOWN and off_code == NOT_SHOWN:
         return "pays", SHOWN, "The cache pays."
-    return "unclear", UNKNOWN, "The first target is faster, but not by its cache alone."
+    return "unclear", UNKNOWN, "The first one is faster, but not by its cache alone."
 
 
 def _ratio(on: Proof, off: Proof, names: Sequence[Name]) -> Interval | None:
@@ -64,6 +63,17 @@ def _times(proof: Proof, names: Sequence[Name]) -> dict[int, float]:
         if one.name in names and one.ttft_ms:
             times.setdefault(one.prefix, []).append(one.ttft_ms)
     return {prefix: statistics.median(of_prefix) for prefix, of_prefix in times.items()}
+
+
+def times_words(warm: Interval | None, cold: Interval | None, names: Sequence[str]) -> str:
+    """What requests took at the first target, in times of the second one: a sentence after a space, or nothing."""
+    if warm is None:
+        return ""
+    new = "" if cold is None else f"; with a new one {_words(cold)} times"
+    return (
+        f" With a prefix that was sent before, the first token took {_words(warm)} times as long at {names[0]} as at "
+        f"{names[1]}{new}."
+    )
 
 
 def _words(interval: Interval) -> str:

@@ -70,6 +70,8 @@ class Evidence:
     can_report: bool = False
     """There is a known way to make its answers report cached tokens."""
     replicas: int = 1
+    one_prefix: int = 1
+    """Requests of one prefix that must hit it, and the one before them: of more than there are replicas, two meet."""
     fits_block: bool = True
     """The prefix is long enough for one block of the cache."""
 
@@ -122,7 +124,7 @@ def _hit(evidence: Evidence) -> Verdict:
 def _none(evidence: Evidence) -> Verdict:
     if evidence.clock == "faster":
         return Verdict("faster-without-evidence", "counted-none")
-    if evidence.replicas > 1 and evidence.told_on is not False:
+    if evidence.replicas >= max(2, evidence.one_prefix) and evidence.told_on is not False:
         return Verdict("unclear", "replicas")
     if evidence.ids_hit:
         return Verdict("on-but-never-hit", "ids-hit")

@@ -98,8 +98,8 @@ class Sender:
         self._label = label
         self._count_now = count_now
         self._record = record
-        self._counted = count_now()
-        self._is_stale = False
+        self._counted: int | None = 0
+        self._is_stale = True  # it is read when it is first asked for
 
     def chat(
         self,

@@ -12,6 +12,7 @@ from harness.errors import KvswarmError
 
 
 def main() -> int:
+    os.umask(0o077)  # what it writes are saved slots, and those are conversations
     try:
         server = start(parse())
     except KvswarmError as error:

@@ -33,6 +33,7 @@ def llama_cpp(
     threads: Annotated[int, typer.Option(help="CPU threads.")] = 1,
     cache_prompt: Annotated[bool, typer.Option(help="Reuse the KV cache of earlier prompts.")] = True,
     cache_ram_mib: Annotated[int, typer.Option("--cache-ram", help="MiB for states of evicted slots; 0: off.")] = 8192,
+    slot_save_path: Annotated[Path | None, typer.Option(help="Folder for saved slots, made if need be.")] = None,
 ) -> None:
     """llama.cpp's own server from the xllamacpp wheel, in the foreground."""
     from harness.embedded.options import LlamaCppOptions
@@ -48,6 +49,7 @@ def llama_cpp(
         threads=threads,
         cache_prompt=cache_prompt,
         cache_ram_mib=cache_ram_mib,
+        slot_save_path=slot_save_path,
     )
     raise typer.Exit(serve(options))
 

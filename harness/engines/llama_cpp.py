@@ -9,9 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.engines.base import ChatMessages, Identity, Metric, Need, ResetOutcome
-from harness.engines.control import Control, answer_in_short, json_object
+from harness.engines.control import Control, json_object
 from harness.engines.fingerprint import PROBE_TEXT, fingerprint
 from harness.engines.identity import explained
+from harness.engines.llama_cpp_slots import NotOffered, SlotControl
 from harness.engines.openai import ModelList, OpenAIEngine, texts
 from harness.engines.replicas import replica_details
 from harness.errors import TargetError
@@ -150,19 +151,11 @@ class LlamaCppEngine(OpenAIEngine):
     def reset_cache(self) -> ResetOutcome:
         """Erase every slot; waits for those that are busy."""
         slots: int = self._props()["total_slots"]
-        erased = 0
-        for slot in range(slots):
-            response = self.control.post(f"{self.target.server_root}/slots/{slot}?action=erase", {})
-            if response.status_code == 501:
-                return ResetOutcome(
-                    complete=False,
-                    message="nothing was erased: llama-server must be started with --slot-save-path DIR to erase slots",
-                )
-            if response.status_code != 200:
-                raise TargetError(
-                    f"slot {slot} could not be erased: {response.url} answered {answer_in_short(response)}"
-                )
-            erased += json_object(response).get("n_erased", 0)
+        control = SlotControl(self.control)
+        try:
+            erased = sum(control.erase(slot) for slot in range(slots))
+        except NotOffered as problem:
+            return ResetOutcome(complete=False, message=f"nothing was erased: {problem}")
         return ResetOutcome(
             complete=False,
             message=f"{erased} tokens in {slots} slots were erased; what llama-server keeps in host memory is still "

@@ -28,6 +28,8 @@ class SimOptions(ProcessOptions):
     """llama.cpp: requests that are served at the same time, each with an equal part of the KV cache."""
     cache_ram_mib: int = 0
     """llama.cpp: host memory for states that slots left behind; 0: none, -1: no limit."""
+    slot_save_path: str | None = None
+    """llama.cpp: folder for saved slots, made if need be; None: slots are neither saved nor erased."""
     entries: int = 10
     """mlx-lm: sequences that its store keeps."""
     prefix_caching: bool = True

@@ -121,6 +121,16 @@ class Scheduler:
         assert isinstance(self._policy, SlottedSteps)
         return self._policy.cache.erase(number)
 
+    def slot_ids(self, number: int) -> list[int]:
+        """llama.cpp: the token ids that an idle slot holds."""
+        assert isinstance(self._policy, SlottedSteps)
+        return self._policy.cache.ids(number)
+
+    def fill_slot(self, number: int, ids: Sequence[int]) -> None:
+        """llama.cpp: let one idle slot hold these token ids."""
+        assert isinstance(self._policy, SlottedSteps)
+        self._policy.cache.fill(number, ids)
+
     def begin(self, now_s: float) -> Step | None:
         """Admit requests and plan a step; None: there is nothing to do until the next `submit`."""
         while True:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
+
+import pytest
 
 from harness.checks.counter import cached_counter
 from harness.collector import Collector, Sample
@@ -28,6 +31,7 @@ class Page:
     values: dict[str, float]
     settles: bool = True
     settled: int = 0
+    reason: str | None = "it is broken"
 
     def settle(self, moment: str, is_idle: Any) -> bool:
         assert (moment, is_idle({})) == ("check", None)
@@ -39,8 +43,13 @@ class Page:
         return tuple(Sample(name, name, "counter", {}, value) for name, value in self.values.items())
 
 
-def count(page: Page, engine: type[OpenAIEngine] = Engine, **fields: Any) -> int | None:
-    return cached_counter(cast(Collector, page), engine(Target(url=URL, **fields), "m"))()
+def count(
+    page: Page,
+    engine: type[OpenAIEngine] = Engine,
+    note: Callable[[str], object] = lambda sentence: None,
+    **fields: Any,
+) -> int | None:
+    return cached_counter(cast(Collector, page), engine(Target(url=URL, **fields), "m"), note)()
 
 
 def test_count_of_a_settled_page() -> None:
@@ -56,6 +65,20 @@ def test_unknown_is_not_zero() -> None:
     assert count(Page({"other": 1.0})) is None
     assert count(Page({})) is None
     assert count(Page({"hits_total": 511.0}, settles=False)) is None
+
+
+def test_pages_that_cannot_be_read_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    assert count(Page({"hits_total": 511.0}, settles=False), note=notes.append) is None
+    monkeypatch.setattr("harness.checks.counter.SLOW_S", -1.0)
+    assert count(Page({"hits_total": 511.0}), note=notes.append) is None
+    assert notes == [
+        "the engine's own counter is left out: it is broken",
+        "the engine's own counter is left out: reading it takes 0 s",
+    ]
+    count(Page({}, settles=False), OpenAIEngine, notes.append)
+    count(Page({}, settles=False), note=notes.append, metrics_urls=())
+    assert len(notes) == 2  # nothing is left out where there is nothing
 
 
 class Rounding(OpenAIEngine):

@@ -66,6 +66,15 @@ def test_without_the_pair_there_is_no_verdict(cached: Mapping[Role, int | None],
     assert words in unclear.sentence
 
 
+def test_a_round_that_went_otherwise_is_told() -> None:
+    """Such as by a restart, or by others who filled the cache."""
+    asked = [Asked("same", cached, None) for cached in (1024, 0, 1024)]
+    asked += [Asked(role, cached, None) for role, cached in APART.items() if role != "same" for _ in range(3)]
+    unclear = told(Boundary.of("cache_salt", asked, 1024, 10))
+    assert unclear.verdict == "unclear"
+    assert "the same tenant did not hit alike in all rounds; try it again while nothing else uses" in unclear.sentence
+
+
 def test_the_clock_agrees_where_it_can() -> None:
     times: Mapping[Role, float] = {
         "first": 90,

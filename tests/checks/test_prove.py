@@ -15,6 +15,7 @@ from harness.analysis import load
 from harness.checks.laboratory import opened
 from harness.checks.prove import Asked, Proof, is_steady, prove
 from harness.checks.prove_pair import compare
+from harness.cli import main
 from harness.engines.target import Target
 from harness.errors import InputError
 from tests.checks.silent_server import SilentServer
@@ -40,10 +41,13 @@ def proofs(folder: Path, asked: Asked, *urls: str) -> list[Proof]:
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """`kvswarm prove` with runs in `folder`, which FOLDER in `words` stands for."""
-    placed = [word.replace("FOLDER", str(folder)) for word in words]
-    line = [sys.executable, "-m", "harness.cli", "prove", "--results", str(folder / "runs"), *placed]
+    line = [sys.executable, "-m", "harness.cli", "prove", *placed(folder, *words)]
     return subprocess.run(line, capture_output=True, text=True, timeout=120)
+
+
+def placed(folder: Path, *words: str) -> list[str]:
+    """Options of `kvswarm prove` with runs in `folder`, which FOLDER in `words` stands for."""
+    return ["--results", str(folder / "runs"), *(word.replace("FOLDER", str(folder)) for word in words)]
 
 
 def test_a_server_that_tells_nothing_is_judged_by_the_clock(start: Serve, tmp_path: Path) -> None:
@@ -153,8 +157,9 @@ def test_the_command(start: Serve, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Give one target (--target URL), or two to compare"),
+        ((), "Give one target (--target URL), or two targets or runs to compare"),
         (("--target", "http://127.0.0.1:1", "--ab", "a", "b"), "Give one target"),
+        (("--ab", "a", "b"), "nor is it a run in "),
         (("--target", "http://127.0.0.1:1"), "nothing listens at 127.0.0.1:1"),
         (("--target", "http://127.0.0.1:1", "--prefix-file", "FOLDER/nowhere.txt"), "nowhere.txt cannot be read"),
         (("--target", "http://127.0.0.1:1", "--prefix-file", "FOLDER/short.txt"), "has 2 words"),
@@ -162,12 +167,21 @@ def test_the_command(start: Serve, tmp_path: Path) -> None:
         (("--target", "http://127.0.0.1:1", "--labbook", "/"), "lab notebook / cannot be written to"),
     ],
 )
-def test_wrong_input_is_one_sentence_and_2(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+def test_wrong_input_is_one_sentence_and_2(
+    words: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     (tmp_path / "short.txt").write_text("two words")
-    done = command(tmp_path, *words)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    monkeypatch.setattr(sys, "argv", ["kvswarm", "prove", *placed(tmp_path, *words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert message in told
+    assert len(told.splitlines()) == 1
 
 
 def test_two_targets_by_the_command(start: Serve, tmp_path: Path) -> None:
@@ -182,6 +196,13 @@ def test_two_targets_by_the_command(start: Serve, tmp_path: Path) -> None:
     assert line["numbers"]["a"]["verdict"] in NOT_FASTER
     assert line["numbers"]["b"]["verdict"] == "off"
     assert [load(one["folder"]).manifest.state for one in (line, *line["others"])] == ["complete", "complete"]
+    ids = [line["run"], *(one["run"] for one in line["others"])]
+    again = command(tmp_path, "--ab", *ids, "--labbook", "FOLDER/book.jsonl", "--json")
+    assert again.returncode == 1, again.stderr
+    last = json.loads((tmp_path / "book.jsonl").read_text().splitlines()[-1])
+    assert last["verdict"] == json.loads(again.stdout)["verdict"] == "no-difference"
+    assert [last["run"], *(one["run"] for one in last["others"])] == ids
+    assert last.keys() == line.keys()
 
 
 def test_a_slow_server_gets_a_shorter_prefix_unless_somebody_asked_for_its_length(

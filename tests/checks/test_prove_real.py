@@ -42,14 +42,6 @@ def test_one_slot_that_keeps_one_prompt(llama_cpp_server: Start, tmp_path: Path)
     assert (run.manifest.state, run.problems) == ("complete", ())
 
 
-def test_prompt_caching_switched_off(llama_cpp_server: Start, tmp_path: Path) -> None:
-    found = proof(llama_cpp_server(slots=1, context_tokens=4096, cache_prompt=False), tmp_path)
-    finding = found.finding()
-    assert (finding.verdict, finding.exit_code) == ("off", 1)
-    assert "--no-cache-prompt" in finding.sentence
-    assert found.ids_hit is False
-
-
 def test_a_prefix_out_of_a_file(llama_cpp: RunningServer, tmp_path: Path) -> None:
     """Real text: lengths are what the server counts, and every prefix begins with words of its own."""
     text = " ".join(f"Rule {number}: answer in {number % 7 + 2} short sentences." for number in range(50))

@@ -76,6 +76,10 @@ ALONE = Evidence("unknown", "unknown", "faster")
         (replace(NONE, ids_hit=False), "off", 1),
         (replace(NONE, replicas=2, told_on=True), "unclear", 2),
         (replace(NONE, replicas=2, told_on=False), "off", 1),
+        (replace(NONE, replicas=2, one_prefix=2), "unclear", 2),
+        (replace(NONE, replicas=2, one_prefix=3), "off", 1),  # two of three went to the same one of two
+        (replace(NONE, replicas=2, one_prefix=3, told_on=True), "on-but-never-hit", 1),
+        (replace(NONE, replicas=4, one_prefix=4), "unclear", 2),
         (replace(NONE, fits_block=False), "too-short", 2),
         (replace(ALONE, can_report=True), "reporting-off", 0),
         (replace(ALONE, clock="not-faster", told_on=True), "on-but-never-hit", 1),

@@ -55,6 +55,7 @@ def options(engine: str, folder: Path, caching: bool = True) -> LlamaCppOptions 
                     "slots": SLOTS,
                     "entries": ENTRIES if caching else 0,
                     "prefix_caching": caching,
+                    "slot_save_path": str(folder) if engine == "sim-llama-cpp" else None,
                 }
             )
         )

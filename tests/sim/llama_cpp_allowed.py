@@ -18,6 +18,8 @@ BESIDE = (
     Allowed(r"body\.media_marker", "drawn anew for each start"),
     Allowed(r"body\.(model_ftype|model_path|data\[\]\.meta\.(n_ctx_train|ftype))", "another model"),
     Allowed(r"body\.data\[\]\.meta\.(n_embd|n_params|size)", "it has no weights to count", what=("type",)),
+    Allowed(r"body\.n_(written|read)", "its files hold token ids alone"),
+    Allowed(r"body\.timings\.(save|restore)_ms", TIMED),
     Allowed(r"body\.ui", "it has no web page"),
     Allowed(r"body\[\]\.id_task", "the real one also counts what reads its pages"),
 )

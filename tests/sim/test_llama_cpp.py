@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ import pytest
 from harness.sim.clock import VirtualClock
 from harness.sim.manners.llama_cpp import LlamaCpp
 from harness.sim.options import SimOptions
-from harness.sim.web import Answer, Streamed
+from harness.sim.web import Streamed
 from tests.sim.exchange import Response, differences, recorded_body, unexplained
 from tests.sim.llama_cpp_allowed import RECORDED
-from tests.sim.manner import answer, page, run, say, stream
+from tests.sim.manner import answer, page, run, stream
 from tests.sim.sized import lone_question, words
 
 CHATS = "/v1/chat/completions"
@@ -103,9 +104,9 @@ def test_a_client_that_hangs_up_leaves_its_slot_with_what_was_computed() -> None
     run(test)
 
 
-def test_requests_wait_for_a_slot_and_an_erase_waits_too() -> None:
+def test_requests_wait_for_a_slot_and_an_erase_waits_too(tmp_path: Path) -> None:
     async def test() -> None:
-        server = LlamaCpp(started_with(time_scale=20.0))
+        server = LlamaCpp(started_with(time_scale=20.0, slot_save_path=str(tmp_path)))
         first = await stream(server, CHATS, asking(100, 40, stream=True))
         waiting = asyncio.create_task(answer(server, CHATS, asking(50, 3)))
         await until(lambda: _has(server, "requests_deferred", 1))
@@ -247,12 +248,46 @@ def test_counters_are_the_sums_of_what_the_answers_say() -> None:
     run(test)
 
 
-def test_saved_slots_are_no_part_of_it() -> None:
+def test_a_slot_that_was_saved_is_restored_in_a_new_process(tmp_path: Path) -> None:
     async def test() -> None:
-        server = engine()
-        for action in ("save", "restore"):
-            refused = await say(server, "/slots/0", {"filename": "a.bin"}, query={"action": action})
-            assert isinstance(refused, Answer)
-            assert refused.status == 501
+        kept = {"slot_save_path": str(tmp_path / "slots")}
+        server = engine(**kept)
+        await answer(server, CHATS, asking(100, 5))
+        saved = await body(server, "/slots/0", {"filename": "a.bin"}, query={"action": "save"})
+        assert saved["n_saved"] == 104
+        path = tmp_path / "slots" / "a.bin"
+        assert (path.stat().st_size, path.stat().st_mode & 0o777) == (saved["n_written"], 0o600)
+        other = engine(**kept)
+        restored = await body(other, "/slots/0", {"filename": "a.bin"}, query={"action": "restore"})
+        assert (restored["n_restored"], restored["n_read"]) == (104, saved["n_written"])
+        again = await body(other, CHATS, asking(100, 1))
+        assert again["usage"]["prompt_tokens_details"]["cached_tokens"] == 99
+
+    run(test)
+
+
+@pytest.mark.parametrize("options", [{"preset": "cpu"}, {"kv_tokens": 512, "slots": 2}])
+def test_a_state_of_another_model_or_too_long_a_one_is_refused_and_the_slot_is_empty(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    async def test() -> None:
+        server = engine(slot_save_path=str(tmp_path))
+        await answer(server, CHATS, asking(300, 1))
+        await answer(server, "/slots/0", {"filename": "a"}, query={"action": "save"})
+        other = engine(slot_save_path=str(tmp_path), **options)
+        await answer(other, CHATS, asking(50, 1))
+        refused = await answer(other, "/slots/0", {"filename": "a"}, query={"action": "restore"})
+        assert refused.status == 400
+        assert (await body(other, "/slots/0", {}, query={"action": "erase"}))["n_erased"] == 0
+
+    run(test)
+
+
+@pytest.mark.parametrize("action", ["save", "restore", "erase", "what"])
+def test_without_a_folder_for_them_slots_are_neither_saved_nor_erased(action: str) -> None:
+    async def test() -> None:
+        refused = await answer(engine(), "/slots/0", {"filename": "a.bin"}, query={"action": action})
+        assert refused.status == 501
+        assert b"--slot-save-path" in refused.body
 
     run(test)

@@ -111,6 +111,16 @@ def slots() -> Iterator[tuple[str, Any]]:
         yield f"/slots/{number}?action={action}", {}
     yield "/slots/0", {}
     yield "/slots", None
+    yield from (
+        ("/slots/0?action=save", body) for body in ({}, {"filename": 3}, {"filename": "../a"}, {"filename": ""})
+    )
+    yield CHATS, {**CHAT, "max_tokens": 4, "id_slot": 0}
+    for action in ("save", "erase", "restore"):
+        yield f"/slots/0?action={action}", {"filename": "a"}
+        yield "/slots", None
+    yield CHATS, {**CHAT, "max_tokens": 1, "id_slot": 0}
+    yield "/slots/0?action=restore", {"filename": "missing"}
+    yield "/slots", None
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +128,8 @@ def answers(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> list[
     """The real answer and the simulated one to each request."""
     folder = tmp_path_factory.mktemp("slots")
     real = LlamaCppOptions(model=tiny_model, context_tokens=8192, slots=2, cache_ram_mib=0, slot_save_path=folder)
-    simulated = SimOptions(manner="llama-cpp", kv_tokens=8192, slots=2, time_scale=5.0)
+    saving = str(folder / "simulated")
+    simulated = SimOptions(manner="llama-cpp", kv_tokens=8192, slots=2, time_scale=5.0, slot_save_path=saving)
     with running_server(real) as one, running_server(simulated) as other:
         return [(ask(one.url, path, body), ask(other.url, path, body)) for path, body in requests()]
 

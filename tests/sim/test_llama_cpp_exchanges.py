@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,20 +50,23 @@ def exchanging(options: SimOptions) -> Iterator[tuple[dict[str, Response], Play]
         yield answers, play
 
 
-def options(context_tokens: int) -> SimOptions:
-    return SimOptions(manner="llama-cpp", kv_tokens=context_tokens, slots=1, time_scale=20.0)
+def options(context_tokens: int, slot_save_path: Path) -> SimOptions:
+    return SimOptions(
+        manner="llama-cpp", kv_tokens=context_tokens, slots=1, time_scale=20.0, slot_save_path=str(slot_save_path)
+    )
 
 
 @pytest.fixture(scope="module")
-def exchanges() -> Exchanges:
+def exchanges(tmp_path_factory: pytest.TempPathFactory) -> Exchanges:
     """All in the order in which they were recorded, as each finds in the slot what the ones before it left."""
-    with exchanging(options(8192)) as (answers, play):
+    slots = tmp_path_factory.mktemp("slots")
+    with exchanging(options(8192, slots)) as (answers, play):
         play_chats(play)
         play_completions(play)
         play_errors(play)
         play_pages(play)
         found = dict(answers)
-    with exchanging(options(1024)) as (answers, play):
+    with exchanging(options(1024, slots)) as (answers, play):
         full = chat(927, 900, words(4), system=7)
         play("chat_stream_context_full", "/v1/chat/completions", sized("chat_stream_context_full", full))
         play("error_too_long_1024", "/v1/chat/completions", sized("error_too_long_1024", chat(1128, 1000, words(9))))
@@ -128,7 +132,11 @@ def play_pages(play: Play) -> None:
     for name, path in (("health", "/health"), ("props", "/props"), ("v1_models", "/v1/models")):
         play(name, path)
     play("to_erase", "/v1/chat/completions", {"messages": chat(1523, 1510, words(3)), "max_tokens": 16})
+    play("slot_save", "/slots/0?action=save", {"filename": "a.bin"})
     play("slot_erase", "/slots/0?action=erase", {})
+    play("slot_restore", "/slots/0?action=restore", {"filename": "a.bin"})
+    play("error_slot_bad_filename", "/slots/0?action=save", {"filename": "../x.bin"})
+    play("error_slot_missing_file", "/slots/0?action=restore", {"filename": "missing.bin"})
 
 
 RESPONSES = sorted(path.name.removesuffix(".response.http") for path in FIXTURES.glob("llama-server/*.response.http"))

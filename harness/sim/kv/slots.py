@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.cache.base import Item
@@ -136,6 +137,14 @@ class SlotCache:
         held = self._slots.held_tokens[number]
         self._slots.erase(number)
         return held
+
+    def ids(self, number: int) -> list[int]:
+        """The token ids that a slot holds."""
+        return [token for token, _ in self._slots.held(number)]
+
+    def fill(self, number: int, ids: Sequence[int]) -> None:
+        """Put token ids into an idle slot, in the place of what it holds."""
+        self._slots.fill(number, items(ids))
 
     def clear(self) -> None:
         self._slots.clear()

@@ -35,6 +35,7 @@ from harness.sim.manners.llama_cpp_request import (
     read_completion,
     whole_number,
 )
+from harness.sim.manners.llama_cpp_slot_files import ACTIONS, SlotFiles
 from harness.sim.manners.llama_cpp_watch import Watch
 from harness.sim.options import SimOptions
 from harness.sim.web import Answer, Call, Streamed
@@ -46,8 +47,8 @@ _PUBLIC = ("/health", "/v1/health")
 
 
 class LlamaCpp:
-    """What it leaves out: logprobs, several prompts or answers in one request, saving and restoring of slots, pings in
-    a stream that waits for long, embeddings, and its web page."""
+    """What it leaves out: logprobs, several prompts or answers in one request, pings in a stream that waits for long,
+    embeddings, and its web page."""
 
     name = "llama-cpp"
 
@@ -64,6 +65,9 @@ class LlamaCpp:
             vocabulary_size=len(self._vocabulary),
             metrics=options.metrics,
             media_marker=new_media_marker(),
+        )
+        self._slot_files = SlotFiles(
+            self._engine.scheduler, options.slot_save_path, options.model_path, self._server.slot_tokens
         )
         self._answering = Answering(self._server, self._engine, self._watch)
         self._routes = self._all_routes()
@@ -186,19 +190,19 @@ class LlamaCpp:
         return _json({"input_tokens": len(ids), "object": "response.input_tokens"})
 
     async def _slot_action(self, call: Call) -> Answer:
-        """Empties a slot when it is idle; numbers that are too great begin again with the first slot."""
+        """Saves, restores or empties a slot when it is idle; numbers that are too great begin again with the first."""
+        self._slot_files.refuse_without_folder()
         name, action = call.path.removeprefix("/slots/"), call.query.get("action")
         if not re.fullmatch(r"\d+", name):
             raise Refusal("Invalid slot ID")
-        if action in ("save", "restore"):
-            raise not_supported("slots are not saved by a simulated server")
-        if action != "erase":
+        if action not in ACTIONS:
             raise Refusal("Invalid action")
+        path = None if action == "erase" else self._slot_files.path(parsed(call.body))
         number = int(name) % self._server.slots
         while (busy := self._engine.scheduler.slots[number].generation) is not None:
             await self._watch.end(busy)
             await asyncio.sleep(0)  # the next step begins, and a request that waits has the slot
-        return _json({"id_slot": int(name), "n_erased": self._engine.scheduler.erase_slot(number)})
+        return _json({"id_slot": int(name), **self._slot_files.act(action, number, path)})
 
 
 def _note_time(served: Sequence[Generation], now_s: float) -> None:
