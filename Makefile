@@ -10,11 +10,13 @@ RUN_TIME ?= 60s# how long each target gets new requests: 90s, 5m, 1h
 WORKERS ?= 2# worker processes
 PORT ?= 8089# port of the web page
 RUN ?= latest# run to report: a directory, a run's id, or latest; several are set side by side
+JOBS ?= 4# tests that run at the same time; most of what they do is wait
 ARGS ?=# further options of Locust (run, web), kvswarm (report, prove, evict, isolate), pytest (test) or the benchmark (bench)
 ENGINE ?= all# engine of test-engines: llama-cpp, mlx-lm, vllm, sglang, the same with sim- before it, or all
 PYTHON ?= $(or $(realpath .venv/bin/python),python3)# Python 3.11, 3.12 or 3.13 to make .venv with; else python3
 
 BIN := .venv/bin
+NO_TESTS := 5# what pytest says if there was nothing to do: ARGS may name tests of one kind alone
 ONE = --target $(TARGET) $(if $(MODEL),--model $(MODEL))
 LOAD = $(ONE) $(if $(USERS),--users $(USERS)) --workers $(WORKERS)
 
@@ -64,8 +66,9 @@ web: setup ## the same from Locust's web page on PORT: choose, press Start, watc
 report: setup ## print the tables of RUN again
 	$(BIN)/kvswarm report $(RUN) $(ARGS)
 
-test: setup ## all tests, the ones against a real llama.cpp server included
-	$(BIN)/python -m pytest $(ARGS)
+test: setup ## all tests, the ones against a real llama.cpp server included; those that are marked timing by themselves
+	$(BIN)/python -m pytest -m "not timing" -n $(JOBS) --no-loadscope-reorder $(ARGS) || [ $$? = $(NO_TESTS) ]
+	$(BIN)/python -m pytest -m timing $(ARGS) || [ $$? = $(NO_TESTS) ]
 
 test-engines: setup ## the same contract against the real server of ENGINE (installed under .cache/, up to 3 GB each)
 	$(BIN)/python -m pytest tests/contract --engine $(ENGINE) $(ARGS)

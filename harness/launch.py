@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.embedded.process import free_port
 from harness.errors import InputError
 
 LOOPBACK = "127.0.0.1"
@@ -52,7 +52,7 @@ class Swarm:
         if self.users is not None:
             command += ["--users", str(self.users)]
         if self.workers > 0:
-            port = str(free_port())
+            port = str(free_port(LOOPBACK))
             command += ["--processes", str(self.workers), "--master-bind-host", LOOPBACK]
             command += ["--master-host", LOOPBACK, "--master-bind-port", port, "--master-port", port]
         return command
@@ -65,13 +65,6 @@ def locustfile() -> Path:
         if path.is_file():
             return path
     raise InputError("There is no locustfiles/swarm.py here; run kvswarm in a checkout of the project.")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def new_run_id(scenario: str) -> str:

@@ -1,4 +1,4 @@
-"""Fixtures for every test: the tiny model and real servers. And the rule about skips, for machines that have it all."""
+"""Fixtures for every test: the tiny model and real servers. And two rules: about skips, and tests side by side."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from harness.embedded.server import LlamaCppOptions, RunningServer, running_server
 
+# What an example takes depends on what else the machine does.
+settings.register_profile("kvswarm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kvswarm")
 NO_SKIPS = os.environ.get("KVSWARM_NO_SKIPS") == "1"
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
@@ -54,6 +58,20 @@ def llama_cpp_server(tiny_model: Path) -> Iterator[Callable[..., RunningServer]]
             return servers.enter_context(running_server(chosen))
 
         yield start
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):  # one of several processes
+        from tests.groups import longest_first
+
+        longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)  # xdist's, which need not be there to run tests one by one
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.groups import GroupScheduling
+
+    return GroupScheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

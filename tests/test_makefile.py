@@ -51,3 +51,12 @@ def test_the_command_behind_a_target_takes_its_options(target: str) -> None:
     assert last[:2] == [".venv/bin/kvswarm", target]
     context = command.commands[target].make_context(target, last[2:])
     assert context.args == []  # what run and web would hand on to Locust
+
+
+def test_every_test_runs_once_beside_others_or_by_itself() -> None:
+    beside, alone = (shlex.split(line) for line in make("-n", "test", "ARGS=-k this", "JOBS=3").splitlines()[-2:])
+    assert beside[2:] == ["pytest", "-m", "not timing", "-n", "3", *beside[7:]]
+    assert alone[2:] == ["pytest", "-m", "timing", *alone[5:]]
+    for command in (beside, alone):
+        assert command[command.index("-k") + 1] == "this"
+        assert command[command.index("||") :] == ["||", "[", "$?", "=", "5", "]"]  # none of this kind was asked for

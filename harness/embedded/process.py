@@ -114,9 +114,18 @@ def tail(log: Path, lines: int = 5) -> str:
     return " / ".join(log.read_text(errors="replace").splitlines()[-lines:])
 
 
-def free_port(host: str) -> int:
-    """A port that nobody listens on just now."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.bind((host, 0))
-        port: int = probe.getsockname()[1]
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port that nobody listens on, and that for a minute the system gives to nobody who does not name it.
+
+    A connection that was closed at the port's end keeps it so (TIME_WAIT). Whoever names it must set SO_REUSEADDR, as
+    servers do.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as listener, socket.socket(family) as caller:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, 0))
+        listener.listen(1)
+        caller.connect(listener.getsockname())
+        listener.accept()[0].close()
+        port: int = listener.getsockname()[1]
         return port

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from harness import analysis
-from harness.launch import free_port
+from harness.embedded.process import free_port
 
 HERE = Path(__file__).parent
 

@@ -19,6 +19,7 @@ from tests.client.wire import DONE, FIXTURES, LAST_CHUNK, ROLE, STREAM_HEAD, wor
 kernel_stamps = pytest.mark.skipif(sys.platform != "linux", reason="only Linux stamps what arrives")
 
 
+@pytest.mark.timing
 @kernel_stamps
 def test_a_busy_event_loop_does_not_delay_the_stamp_of_the_first_token(serve: Serve, connect: Connect) -> None:
     loop_is_busy = threading.Event()
@@ -69,6 +70,7 @@ def test_stamps_and_send_times_are_of_one_clock_and_in_order(serve: Serve, conne
     assert sum(reply.itl_ms) == pytest.approx((reply.t_last - reply.t_first) / 1e6)
 
 
+@pytest.mark.timing
 @kernel_stamps
 def test_packets_that_pile_up_under_one_stamp_are_counted_and_their_error_is_bounded(
     serve: Serve, connect: Connect

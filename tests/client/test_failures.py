@@ -149,6 +149,7 @@ def test_a_silence_longer_than_the_read_timeout(serve: Serve, connect: Connect, 
     assert reply.t_end is None
 
 
+@pytest.mark.timing
 def test_only_silence_times_out_not_a_long_answer(serve: Serve, connect: Connect) -> None:
     def script(peer: Peer) -> None:
         peer.read_request()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +12,8 @@ from pathlib import Path
 
 import pytest
 import requests
+
+from harness.embedded.process import free_port
 
 READY_S = 60.0
 
@@ -71,8 +72,3 @@ def ask(url: str, query: str) -> list[dict[str, object]]:
     answer.raise_for_status()
     result: list[dict[str, object]] = answer.json()["data"]["result"]
     return result
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])

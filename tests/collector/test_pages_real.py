@@ -9,10 +9,10 @@ import requests
 
 from harness.collector import Row, Sample, open_collector, value
 from harness.collector.scrape import scrape
+from harness.embedded.process import free_port
 from harness.embedded.server import RunningServer
 from harness.engines.detect import connect
 from harness.engines.target import Target
-from tests.collector.real_prometheus import free_port
 from tests.collector.scripted_pages import resets
 from tests.collector.traffic import chat
 

@@ -72,6 +72,7 @@ print(moments.count("before"), moments.count("periodic"), collector.missed_ticks
 """
 
 
+@pytest.mark.timing
 def test_a_slow_page_is_never_read_twice_at_once_and_holds_nobody_up(serve: Serve) -> None:
     reading: list[int] = []
     most: list[int] = []
@@ -114,6 +115,7 @@ print(scrapes.count((slow, "before")))
 """
 
 
+@pytest.mark.timing
 def test_a_slow_page_does_not_hold_up_another(serve: Serve) -> None:
     def slow(_: object) -> str:
         time.sleep(1.0)

@@ -68,6 +68,7 @@ def test_a_border_waits_for_a_scrape_that_began_later_by_the_clock_of_prometheus
         assert collector.notes == []
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("lateness_s", [0.0, 0.15])
 def test_each_scrape_is_fetched_once_while_the_run_goes_on(serve: Serve, lateness_s: float) -> None:
     prometheus = ScriptedPrometheus([page(0, tokens) for tokens in range(50)], lateness_s=lateness_s, past=5)
@@ -86,6 +87,7 @@ def test_each_scrape_is_fetched_once_while_the_run_goes_on(serve: Serve, latenes
     assert borders == ["before", "after"]
 
 
+@pytest.mark.timing
 def test_what_prometheus_scraped_while_it_could_not_be_asked_is_fetched_later(serve: Serve) -> None:
     prometheus = ScriptedPrometheus([page(0, 3)], interval_s=0.05)
     routes = {"down": False}

@@ -9,10 +9,11 @@ import gevent
 import pytest
 
 from harness.collector import Collector, Row, open_collector
+from harness.embedded.process import free_port
 from harness.embedded.server import RunningServer
 from harness.engines.detect import connect
 from harness.engines.target import Prometheus, Target
-from tests.collector.real_prometheus import ask, free_port, running_prometheus
+from tests.collector.real_prometheus import ask, running_prometheus
 from tests.collector.scripted_pages import moments, resets, values
 from tests.collector.traffic import chat
 from tests.engines.scripted_server import Serve

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from harness.launch import free_port
+from harness.embedded.process import free_port
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,6 +73,18 @@ class Locust:
             os.killpg(self.process.pid, signal.SIGKILL)
             raise
         return self.process.returncode, text
+
+    def stop_after(self, results: Path, url: str, answers: int, output_tokens: int = 6) -> tuple[int, str]:
+        """End the run when the llama.cpp server at `url` has given so many answers under load; then as `wait`.
+
+        How long that takes depends on the machine; what is shown then does not.
+        """
+        wait_until(lambda: any(results.glob("*/requests/part-master-0-*")) or self.process.poll() is not None)
+        before = generated_tokens(url)
+        enough = before + answers * output_tokens
+        wait_until(lambda: generated_tokens(url) >= enough or self.process.poll() is not None)
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
 
     def children(self) -> list[int]:
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
@@ -190,8 +202,16 @@ def slow_server() -> Iterator[Callable[[float], SlowServer]]:
 
 def computed_tokens(url: str) -> float:
     """Prompt tokens that the llama.cpp server at `url` has computed so far."""
-    page = requests.get(url.replace("/v1", "/metrics"), timeout=5).text
-    return next(float(line.split()[1]) for line in page.splitlines() if line.startswith("llamacpp:prompt_tokens_total"))
+    return counter(url, "llamacpp:prompt_tokens_total")
+
+
+def generated_tokens(url: str) -> float:
+    return counter(url, "llamacpp:tokens_predicted_total")
+
+
+def counter(url: str, name: str) -> float:
+    page = requests.get(url.replace("/v1", "/metrics"), timeout=30).text
+    return next(float(line.split()[1]) for line in page.splitlines() if line.startswith(f"{name} "))
 
 
 def wait_until(condition: Callable[[], object], timeout: float = 60.0) -> None:

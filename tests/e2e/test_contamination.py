@@ -43,9 +43,9 @@ def test_texts_of_an_earlier_run_are_noticed_and_its_own_are_not(
     target, path = llama_cpp_server().url, scenario(text)
     runs = []
     for number in range(2):
-        options = ("--users", 2, "--spawn-rate", 2, "--run-time", "4s", "--run-id", f"run-{number}")
+        options = ("--users", 2, "--spawn-rate", 2, "--run-id", f"run-{number}")
         words = ("--headless", "--scenario", path, "--target", target, "--cold-start", "none", *options)
-        code, output = start_locust(locustfile, *words).wait()
+        code, output = start_locust(locustfile, *words).stop_after(tmp_path / "results", target, 25)
         assert code == 0, output
         runs.append(load(f"run-{number}", tmp_path / "results"))
     clean, again = map(found, runs)
@@ -67,13 +67,14 @@ def test_another_client_is_noticed(
     tmp_path: Path,
 ) -> None:
     server = llama_cpp_server()
-    options = ("--headless", "--users", 2, "--spawn-rate", 2, "--run-time", "5s")
+    options = ("--headless", "--users", 2, "--spawn-rate", 2)
     locust = start_locust("agent_loop.py", "--scenario", scenario(AGENT), "--target", server.url, *options)
     wait_until(lambda: any((tmp_path / "results").glob("*/requests/part-master-0-*")))
     before = computed_tokens(server.url)
     wait_until(lambda: computed_tokens(server.url) > before + 500)
     body: dict[str, Any] = {"messages": [{"role": "user", "content": "Who else is there? " * 50}], "max_tokens": 4}
     foreign = [requests.post(f"{server.url}/chat/completions", json=body, timeout=30).json() for _ in range(3)]
+    locust.process.terminate()
     code, output = locust.wait()
     assert code == 0, output
     run = load("latest", tmp_path / "results")

@@ -19,7 +19,7 @@ from tests.e2e.conftest import ROOT
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """(results folder, the finished process) of a short demo."""
     results = tmp_path_factory.mktemp("demo")
-    command = [sys.executable, "-m", "harness.cli", "demo", "--results", str(results), "--seconds", "12"]
+    command = [sys.executable, "-m", "harness.cli", "demo", "--results", str(results), "--seconds", "8"]
     return results, subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT)
 
 
@@ -29,6 +29,7 @@ def summaries(results: Path, scenario: str) -> tuple[Summary, Summary]:
     return summarise(load(on).only_target()), summarise(load(off).only_target())
 
 
+@pytest.mark.timing  # every turn of 1,200 tokens is computed by the CPU, and there must be time for some warm ones
 @pytest.mark.timeout(400)
 def test_the_demo_works_and_shows_what_it_should(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     results, done = demo
@@ -41,13 +42,14 @@ def test_the_demo_works_and_shows_what_it_should(demo: tuple[Path, subprocess.Co
         assert off.hit_rate.cached_tokens == 0
         assert off.hit_rate.cached_unknown == 0
         assert scenario in done.stdout
-    on, _ = summaries(results, "demo-agent-loop")
-    assert on.hit_rate.rate is not None
-    assert on.hit_rate.rate > 0.4  # 0.87 in the demo's own time; a busy machine does few warm turns in 12 s
+    rows = load(next(results.glob("*-demo-agent-loop-cache-on"))).measured
+    warm = rows[rows.warmth == "warm"]
+    assert warm.cached_tokens.sum() / warm.prompt_tokens.sum() > 0.8
     for word in ("caching", "counters", "What to type next", "make run", str(results)):
         assert word in done.stdout
 
 
+@pytest.mark.timing
 def test_the_demo_would_notice_what_is_wrong(demo: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     on, off = summaries(demo[0], "demo-agent-loop")
     assert list(what_is_wrong("x", on, off)) == []

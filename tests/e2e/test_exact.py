@@ -41,11 +41,11 @@ def test_rows_equal_counters_with_caching_on(
     start_locust: Callable[..., Locust],
     tmp_path: Path,
 ) -> None:
-    options = ("--headless", "--users", 3, "--spawn-rate", 3, "--run-time", "6s")
+    options = ("--headless", "--users", 3, "--spawn-rate", 3)
     locust = start_locust(
         "agent_loop.py", "--scenario", scenario(AGENT), "--target", llama_cpp.url, *options, workers=workers
     )
-    code, output = locust.wait()
+    code, output = locust.stop_after(tmp_path / "results", llama_cpp.url, 40)
     assert code == 0, output
     run = load("latest", tmp_path / "results")
     rows = check_exact(run)
@@ -66,9 +66,9 @@ def test_rows_equal_counters_with_caching_off(
     tmp_path: Path,
 ) -> None:
     server = llama_cpp_server(cache_prompt=False)
-    options = ("--headless", "--users", 2, "--spawn-rate", 2, "--run-time", "5s")
+    options = ("--headless", "--users", 2, "--spawn-rate", 2)
     locust = start_locust("multi_round.py", "--scenario", scenario(CHAT), "--target", server.url, *options, workers=2)
-    code, output = locust.wait()
+    code, output = locust.stop_after(tmp_path / "results", server.url, 15)
     assert code == 0, output
     rows = check_exact(load("latest", tmp_path / "results"))
     assert (rows.cached_tokens == 0).all()

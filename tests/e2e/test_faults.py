@@ -43,50 +43,50 @@ questions: 5
 question_tokens: 12
 output_tokens: 4
 """
-FAULTS = {
-    "timestamp-first": (AGENT, 1.0),
-    "request-id-first": (AGENT, 1.0),
-    "tools-shuffled": (AGENT, 0.6),
-    "preamble-first": (CHAT, 0.5),
-    "passages-reranked": (DOCUMENT, 1.0),
-    "whitespace-changed": (DOCUMENT, 0.4),
-}
-"""Kind of fault -> the scenario that it is put into, and the share of requests that have it."""
+FAULTS = [
+    (AGENT, {"timestamp-first": 1.0, "request-id-first": 1.0, "tools-shuffled": 0.6}),
+    (CHAT, {"preamble-first": 0.5}),
+    (DOCUMENT, {"passages-reranked": 1.0, "whitespace-changed": 0.4}),
+]
+"""A scenario, and kind of fault -> the share of its requests that have it."""
 TOP = ("timestamp-first", "request-id-first")
 IN_PIECES = ("tools-shuffled", "passages-reranked")
 """Ids of pieces do not spell their first words, so whether two of these are equal is not known: a token each time."""
 MOST_ACCIDENTS = 3
 
 
-@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize(("text", "rates"), FAULTS, ids=["agent-loop", "multi-round", "long-document"])
 def test_a_fault_costs_what_the_model_says(
-    kind: str,
+    text: str,
+    rates: Mapping[str, float],
     llama_cpp_server: Callable[..., RunningServer],
     scenario: Callable[[str], Path],
     tmp_path: Path,
 ) -> None:
-    text, rate = FAULTS[kind]
     # With one slot and no states kept aside a request can reuse what it has in common with the one before it.
     server = llama_cpp_server(slots=1, context_tokens=4096, cache_ram_mib=0)
     swarm = Swarm(str(scenario(text)), server.url, workers=0, users=1, run_time="5s", results=str(tmp_path))
-    variants = {"none": "fault=null", kind: f"fault.kind={kind}; fault.rate={rate}"}
-    runs = run_variants(swarm, "both", "fault", variants)
+    variants = {kind: f"fault.kind={kind}; fault.rate={rate}" for kind, rate in rates.items()}
+    runs = run_variants(swarm, "all", "fault", {"none": "fault=null", **variants})
 
-    before, after = (steps(run) for run in runs.values())
-    for of_run, accidents in ((before, 0), (after, MOST_ACCIDENTS if kind in IN_PIECES else 0)):
-        assert of_run.unexplained is not None
-        assert abs(of_run.unexplained) <= accidents
-        assert of_run.requests > 5
-    # Both runs play the same sessions from the first one on: only how far they get depends on the machine.
-    assert by_plan(runs["none"]) == by_plan(runs[kind])
+    before = steps(runs["none"])
     assert runs["none"].measured.fault.isna().all()
-    assert set(runs[kind].measured.fault.dropna()) == {kind}
-    assert hit_rate(after) < hit_rate(before) - 0.05
-    if kind in TOP:
-        # Nothing but the template's head and, with a timestamp, the date can be shared by any two requests.
-        lexicon = runs[kind].target.lexicon
-        assert after.measured is not None
-        assert after.measured <= after.requests * (lexicon["template"]["head_shared"] + 64)
+    for kind, run in runs.items():
+        after = steps(run)
+        assert after.unexplained is not None
+        assert abs(after.unexplained) <= (MOST_ACCIDENTS if kind in IN_PIECES else 0)
+        assert after.requests > 5
+        # All runs play the same sessions from the first one on: only how far they get depends on the machine.
+        assert by_plan(run) == by_plan(runs["none"])
+        if kind == "none":
+            continue
+        assert set(run.measured.fault.dropna()) == {kind}
+        assert hit_rate(after) < hit_rate(before) - 0.05
+        if kind in TOP:
+            # Nothing but the template's head and, with a timestamp, the date can be shared by any two requests.
+            lexicon = run.target.lexicon
+            assert after.measured is not None
+            assert after.measured <= after.requests * (lexicon["template"]["head_shared"] + 64)
 
 
 def steps(run: TargetRun) -> Steps:

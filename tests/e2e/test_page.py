@@ -11,8 +11,8 @@ import pytest
 
 from harness.analysis import Run, load
 from harness.command import kvswarm
+from harness.embedded.process import free_port
 from harness.embedded.server import RunningServer
-from harness.launch import free_port
 from tests.e2e.browser import Page, open_browser
 from tests.e2e.conftest import CHAT, Locust, SlowServer
 from tests.e2e.test_exact import check_exact
@@ -97,7 +97,8 @@ def test_a_run_from_form_to_record(
         assert failed == "0"
         near = [of_group.ttft_ms.quantile(0.5, rank) for rank in ("lower", "higher")]
         assert near[0] * 0.98 < float(ttft) < near[1] * 1.02
-        assert float(hit_rate.split()[0]) == pytest.approx(
+        # A cold request may begin as another by accident: "<0.1 %".
+        assert float(hit_rate.split()[0].removeprefix("<")) == pytest.approx(
             100 * of_group.cached_tokens.sum() / of_group.prompt_tokens.sum(), abs=0.1
         )
         assert reported_by == f"{len(of_group)} of {len(of_group)}"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.analysis import load
-from harness.launch import free_port
+from harness.embedded.process import free_port
 from tests.e2e.conftest import CHAT, ROOT, Locust, SlowServer, wait_until
 
 

@@ -47,8 +47,8 @@ def test_hits_are_those_of_the_trace(
     rows = [{"timestamp": 0, "input_length": tokens, "output_length": 4, "hash_ids": ids} for tokens, ids, _ in TRACE]
     (tmp_path / "small.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     path = scenario(SCENARIO)
-    options = ("--headless", "--users", 1, "--run-time", "5s")
-    code, output = start_locust("swarm.py", "--scenario", path, "--target", server.url, *options).wait()
+    words = ("--scenario", path, "--target", server.url, "--headless", "--users", 1)
+    code, output = start_locust("swarm.py", *words).stop_after(tmp_path / "results", server.url, 15, output_tokens=4)
     assert code == 0, output
 
     run = load("latest", tmp_path / "results")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from harness.analysis import load
 from harness.analysis.summary import summarise
+from harness.embedded.process import free_port
 from harness.embedded.server import LlamaCppOptions, running_server
-from harness.launch import free_port
 from tests.e2e.conftest import AGENT, Locust, computed_tokens, wait_until
 
 
@@ -18,7 +18,7 @@ def test_no_hit_rate_is_made_from_counters_that_began_again(
     tiny_model: Path, scenario: Callable[[str], Path], start_locust: Callable[..., Locust], tmp_path: Path
 ) -> None:
     options = LlamaCppOptions(model=tiny_model, port=free_port())
-    words = ("--headless", "--users", 3, "--spawn-rate", 3, "--run-time", "14s")
+    words = ("--headless", "--users", 3, "--spawn-rate", 3, "--run-time", "60s")
     with running_server(options) as first:
         locust = start_locust("agent_loop.py", "--scenario", scenario(AGENT), "--target", first.url, *words)
         wait_until(lambda: any((tmp_path / "results").glob("*/requests/part-master-0-*")))
@@ -27,6 +27,7 @@ def test_no_hit_rate_is_made_from_counters_that_began_again(
         first.process.wait(timeout=20)
         with running_server(options) as second:
             wait_until(lambda: computed_tokens(second.url) > 500)
+            locust.process.send_signal(signal.SIGTERM)
             code, output = locust.wait()
     assert code == 3, output
     assert "was restarted during the run" in output

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.analysis import load
-from harness.launch import free_port
+from harness.embedded.process import free_port
 from tests.e2e.conftest import CHAT, ROOT, Locust, SlowServer, wait_until
 
 USERS = 6
@@ -34,12 +34,12 @@ def test_requests_in_flight_end_before_the_run_does(
     start_locust: Callable[..., Locust],
     tmp_path: Path,
 ) -> None:
-    slow = slow_server(0.8)
+    slow = slow_server(0.6)
     words = headless(slow, scenario(CHAT))
     if how == "run-time":
-        words += ["--run-time", "5s"]
+        words += ["--run-time", "3s"]
     locust = start_locust("multi_round.py", *words, workers=workers)
-    wait_until(lambda: len(slow.asked) >= 2 * USERS)
+    wait_until(lambda: len(slow.asked) >= USERS)
     if how == "ctrl-c":  # a terminal sends it to the whole process group
         os.killpg(locust.process.pid, signal.SIGINT)
     elif how == "sigterm":
@@ -139,7 +139,7 @@ def test_a_worker_that_dies_makes_the_run_incomplete(
     tmp_path: Path,
 ) -> None:
     slow = slow_server(0.3)
-    locust = start_locust("multi_round.py", *headless(slow, scenario(CHAT)), "--run-time", "14s", workers=2)
+    locust = start_locust("multi_round.py", *headless(slow, scenario(CHAT)), "--run-time", "8s", workers=2)
     wait_until(lambda: len(slow.asked) >= 2 * USERS)
     os.kill(locust.children()[0], signal.SIGKILL)
     code, output = locust.wait()

@@ -57,11 +57,18 @@ STARTED_BY = {FIRST: PARENT, SECOND: PARENT, BEHIND: PARENT, INNER: FIRST}
 
 
 def run_locust(
-    start_locust: Callable[..., Locust], tmp_path: Path, path: Path, url: str, *options: object, workers: int = 0
+    start_locust: Callable[..., Locust],
+    tmp_path: Path,
+    path: Path,
+    url: str,
+    *options: object,
+    workers: int = 0,
+    answers: int | None = None,
 ) -> pd.DataFrame:
     """The measured rows of a run, with the lap and the agent that each belongs to."""
     words = ("swarm.py", "--scenario", path, "--target", url, "--headless", *options)
-    code, output = start_locust(*words, workers=workers).wait()
+    locust = start_locust(*words, workers=workers)
+    code, output = locust.stop_after(tmp_path / "results", url, answers, output_tokens=4) if answers else locust.wait()
     assert code == 0, output
     rows = load("latest", tmp_path / "results").measured.copy()
     assert (rows.status == "ok").all()
@@ -99,8 +106,8 @@ def test_each_request_is_sent_once_in_its_order_by_two_workers(
     server = llama_cpp_server(slots=8, cache_ram_mib=0)
     agentic(tmp_path / "small.json", TRACE)
     path = scenario(SCENARIO.format(times="none"))
-    options = ("--users", 2, "--spawn-rate", 2, "--run-time", "6s")
-    rows = run_locust(start_locust, tmp_path, path, server.url, *options, workers=2)
+    options = ("--users", 2, "--spawn-rate", 2)
+    rows = run_locust(start_locust, tmp_path, path, server.url, *options, workers=2, answers=8 * sum(TURNS.values()))
 
     assert set(rows.worker) == {0, 1}
     assert (rows.lap % 2 == rows.worker).all()
@@ -139,7 +146,7 @@ def test_one_lap_is_paced_and_cached_as_the_trace_says(
     agentic(tmp_path / "small.json", TRACE)
     path = scenario(SCENARIO.format(times="trace"))
     # The second lap is due after 80 s and more: the answers of this server take less time than the trace's did.
-    rows = run_locust(start_locust, tmp_path, path, server.url, "--users", 1, "--run-time", "6s")
+    rows = run_locust(start_locust, tmp_path, path, server.url, "--users", 1, answers=sum(TURNS.values()))
     check_order(rows)
 
     run = load("latest", tmp_path / "results")
@@ -212,7 +219,7 @@ def test_with_as_many_users_as_sessions_run_at_one_time_nobody_waits_for_a_user(
     start_locust: Callable[..., Locust],
     tmp_path: Path,
 ) -> None:
-    server = slow_server(1.0)
+    server = slow_server(2.0)
     lines = [
         {"timestamp": at_ms, "input_length": 100, "output_length": 1, "hash_ids": [at_ms]}
         for at_ms in (0, 3_000, 3_300, 3_600, 3_900, 60_000)

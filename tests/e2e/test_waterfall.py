@@ -41,8 +41,10 @@ def test_every_request_of_one_user_is_answered_as_expected_to_the_token(
     tmp_path: Path,
 ) -> None:
     server = llama_cpp_server(slots=2, cache_ram_mib=0)
-    options = ("--headless", "--users", 1, "--run-time", "4s", "--target", server.url)
-    code, output = start_locust(locustfile, "--scenario", scenario(text), *options).wait()
+    options = ("--headless", "--users", 1, "--target", server.url)
+    code, output = start_locust(locustfile, "--scenario", scenario(text), *options).stop_after(
+        tmp_path / "results", server.url, 25
+    )
     assert code == 0, output
 
     run = load("latest", tmp_path / "results")

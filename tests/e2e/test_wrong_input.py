@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.embedded.process import free_port
 from harness.embedded.server import RunningServer
-from harness.launch import free_port
 from tests.e2e.conftest import CHAT, Locust, SlowServer
 
 Words = list[object]

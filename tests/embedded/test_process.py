@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.embedded import process as module
-from harness.embedded.process import process_group, wait_until_healthy
+from harness.embedded.process import free_port, process_group, wait_until_healthy
 from harness.errors import KvswarmError
 from tests.embedded.test_server import wait_until_gone
 
@@ -93,3 +94,13 @@ def test_a_server_that_ends_or_is_late_is_told_with_its_last_words(tmp_path: Pat
         child = child_of(log)
         with pytest.raises(KvswarmError, match=rf"The toy was not up within 0\.5 s; its log ends: {child}"):
             wait_until_healthy("The toy", url, process, log, 0.5)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_free_port_is_kept_for_the_server_that_was_meant(host: str) -> None:
+    """Else two that start at the same time could be given one port, and whoever comes second would load the other's."""
+    port, family = free_port(host), socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as another, pytest.raises(OSError, match="in use"):
+        another.bind((host, port))
+    with socket.create_server((host, port), family=family) as server:
+        assert server.getsockname()[1] == port

@@ -286,6 +286,7 @@ def test_a_restart_loses_the_request_and_the_counters_and_is_noticed(manner: Man
         assert len(collector.restarts) == 1
 
 
+@pytest.mark.timing
 def test_a_restart_can_come_by_itself() -> None:
     with started(faults=("restart:1.5",)) as faulty:
         collector = open_collector(faulty.target, lambda rows: None)
