@@ -78,6 +78,7 @@ def test_times_that_scatter(caching: bool, verdict: str, tmp_path: Path) -> None
     assert proof(tmp_path, options).finding().verdict == verdict
 
 
+@pytest.mark.timing
 def test_a_prefix_that_costs_nothing(tmp_path: Path) -> None:
     """64 tokens take 1.5 ms of a step that takes 6.8, give or take half of it."""
     options = {"manner": "vllm", "preset": "h100-8b", "time_scale": 1.0, "kv_tokens": None, "jitter": 0.5}

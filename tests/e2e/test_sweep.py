@@ -54,7 +54,7 @@ def test_a_fault_costs_what_stands_behind_it(
     assert set(with_fault.measured.fault) == {"timestamp-first"}
     assert without.measured.fault.isna().all()
     both = cost(without, with_fault)
-    assert both.requests >= 5
+    assert both.requests >= 2  # a cold one and a warm one at least: how many more depends on the machine
     assert both.rate_before is not None
     assert both.rate_after is not None
     assert both.rate_after < 0.1 < both.rate_before

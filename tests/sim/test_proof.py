@@ -17,7 +17,7 @@ from harness.sim.kv.items import items
 from harness.sim.options import MannerName
 from tests.sim.counting import Counters, Sessions, engine, run
 
-REQUESTS = 3_000
+REQUESTS = 10_000
 KV_TOKENS, STEP_TOKENS, BLOCK, SLOTS, SLOT_TOKENS, ENTRIES = 768, 64, 8, 3, 512, 5
 """Room for a few of the prompts, so that most of what is kept is lost before it is asked for again."""
 HOST_MIB = 64
