@@ -173,19 +173,19 @@ def test_a_server_that_takes_no_bytes_times_out(serve: Serve, connect: Connect) 
     assert reply.t_send is not None
 
 
-def in_flight(client: TimedClient, server_said: int) -> tuple[gevent.Greenlet, list[Reply]]:
-    """A greenlet that waits in `post`, and the list that its reply goes to."""
+def in_flight(client: TimedClient, *server_said: bytes) -> tuple[gevent.Greenlet, list[Reply]]:
+    """A greenlet that waits in `post`, having read all of that, and the list that its reply goes to."""
     replies: list[Reply] = []
     job = gevent.spawn(client.post, "/chat/completions", BODY, {}, replies.append)
     connection = client._connection
-    wait_until(lambda: len(connection._exchange.stamps) >= server_said)
+    wait_until(lambda: sum(map(len, connection._exchange.response._reads)) >= sum(map(len, server_said)))
     return job, replies
 
 
 def test_cancel_returns_what_had_arrived(serve: Serve, connect: Connect) -> None:
     server = serve(hang_after(*STARTED))
     client = connect(server.url)
-    job, replies = in_flight(client, server_said=4)
+    job, replies = in_flight(client, *STARTED)
     client.cancel()
     reply = job.get(timeout=5)
     assert replies == [reply]
@@ -201,7 +201,7 @@ def test_a_client_can_go_on_after_a_cancel_on_a_new_connection(serve: Serve, con
 
     server = serve(script)
     client = connect(server.url)
-    job, _ = in_flight(client, server_said=4)
+    job, _ = in_flight(client, *STARTED)
     client.cancel()
     assert job.get(timeout=5).status == "cancelled"
     assert post(client).status == "ok"
@@ -210,7 +210,7 @@ def test_a_client_can_go_on_after_a_cancel_on_a_new_connection(serve: Serve, con
 
 def test_closing_the_client_ends_the_request_under_way(serve: Serve, connect: Connect) -> None:
     client = connect(serve(hang_after(*STARTED)).url)
-    job, replies = in_flight(client, server_said=4)
+    job, replies = in_flight(client, *STARTED)
     client.close()
     assert job.get(timeout=5).status == "cancelled"
     assert [reply.text for reply in replies] == ["ab"]
@@ -235,7 +235,7 @@ def test_cancel_while_the_connection_is_being_opened(connect: Connect) -> None:
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
         client = connect(f"http://127.0.0.1:{full.getsockname()[1]}")
-        job, replies = in_flight(client, server_said=0)
+        job, replies = in_flight(client)
         gevent.sleep(0.05)
         client.cancel()
         reply = job.get(timeout=5)
@@ -250,7 +250,7 @@ def test_a_killed_greenlet_hands_over_its_reply_and_closes_the_connection(serve:
         hang_after(*STARTED)(peer)
         left.set()
 
-    job, replies = in_flight(connect(serve(script).url), server_said=4)
+    job, replies = in_flight(connect(serve(script).url), *STARTED)
     job.kill(timeout=5)
     assert isinstance(job.value, gevent.GreenletExit)
     [reply] = replies
@@ -264,7 +264,7 @@ def test_an_answer_that_is_all_there_is_whole_however_the_wait_for_its_turn_ends
 ) -> None:
     client = connect(serve(hang_after(ANSWER)).url)
     with quiet._TURN:
-        job, replies = in_flight(client, server_said=1)
+        job, replies = in_flight(client, ANSWER)
         job.kill(timeout=5) if way == "kill" else client.cancel()
     gevent.joinall([job], timeout=5)
     [reply] = replies
