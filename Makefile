@@ -3,12 +3,15 @@
 SCENARIO ?= agent-loop# a name in scenarios/, or the path of a YAML file
 TARGET ?= http://127.0.0.1:8080/v1# whom to load: base URL of an OpenAI-compatible server, or a file in scenarios/targets; several: a,b
 MODEL ?=# the model's name; empty: the server's first or only one
-USERS ?=# live sessions; empty: the running_sessions of the scenario if it has any, else 4
-OVER ?= pressure=0.25,0.5,1,2,4# what a sweep changes: key=a,b,c or key=first:last:step, any key of the scenario
+USERS ?=# live sessions; empty: the running_sessions of the scenario if it has any, else 4 (in an open loop up to 1000)
+OVER ?= pressure=0.25,0.5,1,2,4# what a sweep changes: key=a,b,c or key=first:last:step: any key of the scenario, or rate, users, arrivals
+SLO ?= ttft_p99<500ms,tpot_p99<50ms# what find holds the load to, see docs/find.md
 FAULT ?= timestamp-first# what cost-of puts into the prompts, see docs/scenarios.md
+RATE ?=# sessions that arrive each second, for an open loop (run, web): 2, or 30s:2,1m:2-20,20; empty: a closed loop
 RUN_TIME ?= 60s# how long each target gets new requests: 90s, 5m, 1h
 WORKERS ?= 2# worker processes
 PORT ?= 8089# port of the web page
+MASTER ?= 127.0.0.1# machine of the master, for worker: HOST or HOST:PORT
 RUN ?= latest# run to report: a directory, a run's id, or latest; several are set side by side
 JOBS ?= 4# tests that run at the same time; most of what they do is wait
 ARGS ?=# further options of Locust (run, web), kvswarm (report, prove, evict, isolate), pytest (test) or the benchmark (bench)
@@ -18,10 +21,11 @@ PYTHON ?= $(or $(realpath .venv/bin/python),python3)# Python 3.11, 3.12 or 3.13 
 BIN := .venv/bin
 NO_TESTS := 5# what pytest says if there was nothing to do: ARGS may name tests of one kind alone
 ONE = --target $(TARGET) $(if $(MODEL),--model $(MODEL))
+OPEN = $(if $(RATE),--load open --rate "$(RATE)")
 LOAD = $(ONE) $(if $(USERS),--users $(USERS)) --workers $(WORKERS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-engines demo-sim check prove evict isolate run sweep cost-of web report test test-engines lint bench lock clean
+.PHONY: help setup demo demo-engines demo-sim check prove evict isolate run sweep find cost-of web master worker report test test-engines lint bench lock clean
 
 help: ## list the targets and the variables
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -52,16 +56,25 @@ isolate: setup ## two tenants, one prefix: what one sees of the other at TARGET,
 	$(BIN)/kvswarm isolate $(ONE) $(ARGS)
 
 run: setup ## load TARGET with SCENARIO for RUN_TIME, then print the tables
-	$(BIN)/kvswarm run $(SCENARIO) $(LOAD) --run-time $(RUN_TIME) $(ARGS)
+	$(BIN)/kvswarm run $(SCENARIO) $(LOAD) $(OPEN) --run-time $(RUN_TIME) $(ARGS)
 
 sweep: setup ## a run for each value of OVER, each begun with a cache reset, in one table
 	$(BIN)/kvswarm sweep $(SCENARIO) --over "$(OVER)" $(LOAD) --run-time $(RUN_TIME) $(ARGS)
+
+find: setup ## the highest rate of sessions at which TARGET still meets SLO, as goodput; the first look at a rate takes RUN_TIME
+	$(BIN)/kvswarm find $(SCENARIO) --slo "$(SLO)" $(LOAD) --run-time $(RUN_TIME) $(ARGS)
 
 cost-of: setup ## the same sessions without and with FAULT: what it costs in tokens and in TTFT
 	$(BIN)/kvswarm cost-of $(FAULT) $(SCENARIO) $(LOAD) --run-time $(RUN_TIME) $(ARGS)
 
 web: setup ## the same from Locust's web page on PORT: choose, press Start, watch
-	$(BIN)/kvswarm web --scenario $(SCENARIO) $(LOAD) --port $(PORT) $(ARGS)
+	$(BIN)/kvswarm web --scenario $(SCENARIO) $(LOAD) $(OPEN) --port $(PORT) $(ARGS)
+
+master: setup ## the page on PORT, for workers on other machines: they connect to port 5557 of this one
+	$(BIN)/kvswarm master --scenario $(SCENARIO) --target $(TARGET) $(if $(MODEL),--model $(MODEL)) --port $(PORT) $(ARGS)
+
+worker: setup ## WORKERS worker processes for the master on machine MASTER, until it ends
+	$(BIN)/kvswarm worker $(MASTER) --workers $(WORKERS) $(ARGS)
 
 report: setup ## print the tables of RUN again
 	$(BIN)/kvswarm report $(RUN) $(ARGS)
@@ -76,9 +89,9 @@ test-engines: setup ## the same contract against the real server of ENGINE (inst
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy
 
-bench: setup ## how exact the client's times are, what a stream costs it, and what a simulated engine can send
+bench: setup ## how exact the client's times are, what a stream costs it, what a simulated engine can send, how exact an open loop is
 	$(BIN)/python tests/bench/client_accuracy.py $(ARGS)
-	$(BIN)/python tests/bench/simulator_speed.py
+	$(BIN)/python tests/bench/simulator_speed.py && $(BIN)/python -m tests.bench.open_loop
 
 lock: ## pin the newest packages that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade --quiet --no-header --no-emit-package xllamacpp --output-file requirements.lock

@@ -17,7 +17,9 @@ from harness.checks.persist_command_line import persist
 from harness.checks.prove_command_line import prove
 from harness.embedded.command_line import serve_app
 from harness.errors import KvswarmError
+from harness.find_command_line import find
 from harness.kv_size.command_line import kv_size
+from harness.machines_command_line import master, worker
 from harness.sim.command_line import sim
 from harness.traces.command_line import trace_app
 
@@ -38,6 +40,9 @@ app.command()(prove)
 app.command()(evict)
 app.command()(isolate)
 app.command()(persist)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(master)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(worker)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(find)
 
 Scenario = Annotated[str, typer.Argument(help="Name of a file in scenarios/, or the path of a YAML file.")]
 Target = Annotated[
@@ -96,7 +101,9 @@ def sweep(
     context: typer.Context,
     scenario: Scenario,
     target: Target,
-    over: Annotated[str, typer.Option(help="Key and values: pressure=0.25,0.5,1,2,4 or steps=2:10:2.")],
+    over: Annotated[
+        str, typer.Option(help="Key and values: pressure=0.5,1,2 or steps=2:10:2; rate=1,2,4 or users=1,2,4.")
+    ],
     changes: Changes = "",
     model: Model = "",
     users: Users = None,
@@ -104,10 +111,13 @@ def sweep(
     workers: Workers = 2,
     results: Results = "results",
 ) -> None:
-    """A run for each value of a scenario's key, each begun with a cache reset, in one table. More options: Locust's."""
+    """A run for each value of a key of scenario or load, each begun with a cache reset, in one table.
+
+    Further options go to Locust.
+    """
     from harness.launch import Swarm
-    from harness.sweep import new_name
     from harness.sweep import sweep as run_sweep
+    from harness.variants import new_name
 
     swarm = Swarm(scenario, target, changes, False, model, workers, users, run_time, results, tuple(context.args))
     raise typer.Exit(run_sweep(swarm, over, new_name("sweep", scenario)))
@@ -130,7 +140,7 @@ def cost_of(
     """The same sessions without and with an arrangement fault: what it costs in tokens and in TTFT."""
     from harness.launch import Swarm
     from harness.sweep import cost_of as run_both
-    from harness.sweep import new_name
+    from harness.variants import new_name
 
     swarm = Swarm(scenario, target, changes, False, model, workers, users, run_time, results, tuple(context.args))
     raise typer.Exit(run_both(swarm, fault, rate, new_name(f"cost-of-{fault}", scenario)))
@@ -185,21 +195,40 @@ def demo_sim(
 def report(
     runs: Runs,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+    as_html: Annotated[bool, typer.Option("--html", help="Print the tables as an HTML page.")] = False,
+    all_requests: Annotated[
+        bool,
+        typer.Option("--all-requests", help="Count the times of those under way while the harness was the bottleneck."),
+    ] = False,
 ) -> None:
     """Print the tables of one run, or of several side by side."""
-    print_report(runs, as_json)
+    print_report(runs, as_json, all_requests, as_html)
 
 
-def print_report(runs: list[str], as_json: bool) -> None:
+@app.command()
+def repair(
+    run: Annotated[str, typer.Argument(help="Directory or id of a run whose master was killed; latest: the newest.")],
+    results: Results = "results",
+) -> None:
+    """Make run.json agree with the parts that are there: a run whose master was killed becomes a finished record."""
+    from harness.record.repair import repair as put_right
+
+    typer.echo("\n".join(put_right(run, results).sentences()))
+
+
+def print_report(runs: list[str], as_json: bool, all_requests: bool = False, as_html: bool = False) -> None:
     from rich.console import Console
 
     from harness.analysis import load
+    from harness.analysis.html_report import as_html as to_html
     from harness.analysis.report import as_json as to_json
     from harness.analysis.report import render
 
-    loaded = [load(name) for name in runs]
+    loaded = [load(name, all_requests=all_requests) for name in runs]
     if as_json:
         typer.echo(to_json(loaded))
+    elif as_html:
+        typer.echo(to_html(loaded))
     else:
         render(loaded, Console())
 

@@ -86,21 +86,27 @@ def run_web(swarm: Swarm, port: int) -> int:
     return wait_for([*swarm.arguments(), "--web-host", LOOPBACK, "--web-port", str(port), *swarm.extra])
 
 
-def wait_for(command: Sequence[str]) -> int:
-    """Run `command` to its end and return its exit code. Ctrl-C and the like reach it through this process, once.
+def wait_for(*commands: Sequence[str]) -> int:
+    """Run `commands` side by side to their ends and return the worst exit code.
+
+    Ctrl-C and the like reach them through this process, once.
 
     In the terminal's process group Locust and its workers would each get a Ctrl-C as well, beside what is passed on.
     """
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
-    )
+    processes = [
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+        )
+        for command in commands
+    ]
 
     def pass_on(number: int, _: object) -> None:
-        process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
+        for process in processes:
+            process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
 
     before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
-        return process.wait()
+        return max((process.wait() for process in processes), key=abs)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from harness.analysis import load
 from harness.analysis.cost import cost
 from harness.analysis.prediction import MEANING, points, prediction_plot, prediction_table
 from harness.analysis.run import TargetRun
 from harness.analysis.side_by_side import proof, side_by_side
 from harness.analysis.summary import summarise
 from harness.analysis.tables import Footnotes
-from harness.errors import InputError, KvswarmError
-from harness.launch import Swarm, run_headless
+from harness.errors import InputError
+from harness.launch import Swarm
 from harness.record.storage import Folder
+from harness.variants import run_into, varied
 
 NOTE = "sweep.json"
 """In the folder of a sweep: the key, and the run of each of its values."""
@@ -58,7 +56,7 @@ def _stepped(text: str, values: str) -> list[str]:
 
 
 def sweep(swarm: Swarm, over: str, name: str) -> int:
-    """A run for each value of a key of the scenario, each begun with a cache reset; then a table and a picture.
+    """A run for each value of a key of scenario or load, each begun with a cache reset; then a table and a picture.
 
     The runs lie in one folder, `name` below the results. Returns the exit code.
     """
@@ -101,23 +99,17 @@ def run_variants(swarm: Swarm, name: str, setting: str, variants: Mapping[str, s
     Raises KvswarmError if a run does not end well: those before it are kept.
     """
     folder = Folder.at(swarm.results).child(name)
+    swarms = {value: varied(swarm, changes) for value, changes in variants.items()}
     recorded: dict[str, TargetRun] = {}
     runs: dict[str, str] = {}
-    for number, (value, changes) in enumerate(variants.items()):
+    for number, (value, of_variant) in enumerate(swarms.items()):
         run_id = f"{number:02d}-{re.sub(r'[^A-Za-z0-9._-]+', '-', f'{setting}-{value}')[:80]}"
         print(f"{setting} {value} ({number + 1} of {len(variants)})", flush=True)
-        of_variant = replace(
-            swarm,
-            results=folder.url,
-            changes="; ".join(filter(None, (swarm.changes, changes))),
-            extra=("--cold-start", "reset", *swarm.extra),
-        )
-        code = run_headless(of_variant, run_id)
         runs[value] = run_id
-        folder.write(NOTE, json.dumps(_note(swarm, setting, variants, runs), indent=1).encode())
-        if code:
-            raise KvswarmError(f"the run {run_id} ended with exit code {code}; the lines above say why.")
-        recorded[value] = load(run_id, folder.url).only_target()
+        try:
+            recorded[value] = run_into(folder, run_id, of_variant)
+        finally:
+            folder.write(NOTE, json.dumps(_note(swarm, setting, variants, runs), indent=1).encode())
     return recorded
 
 
@@ -130,8 +122,3 @@ def _note(swarm: Swarm, setting: str, variants: Mapping[str, str], runs: Mapping
         "sets": dict(variants),
         "runs": dict(runs),
     }
-
-
-def new_name(what: str, scenario: str) -> str:
-    """Name of the folder: time of the start, what is done, and the scenario."""
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{what}-{Path(scenario).stem}"

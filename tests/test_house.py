@@ -15,7 +15,7 @@ LOCUSTFILES = sorted((ROOT / "locustfiles").glob("*.py"))
 LEAVES = {"command", "errors", "expectation", "yamlfile"}
 """Modules beside the packages that everyone may use."""
 MAY_IMPORT = {
-    "analysis": {"cache", "record", "workload"},
+    "analysis": {"cache", "record", "slo", "workload"},
     "cache": {"workload"},
     "checks": {"client", "collector", "engines", "lint", "record", "workload"},
     "client": {"engines", "workload"},
@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "lint": {"cache", "traces"},
     "record": set(),
     "sim": {"cache", "embedded", "workload"},
+    "slo": set(),
     "swarm": {"checks", "client", "collector", "engines", "record", "workload"},
     "traces": {"cache", "record"},
     "workload": {"engines", "traces"},

@@ -43,7 +43,7 @@ def test_every_recipe_is_one_or_two_lines() -> None:
     assert all(recipe.count("\n") <= 2 for _, recipe in recipes)
 
 
-@pytest.mark.parametrize("target", ["demo", "run", "web", "report", "prove", "evict", "isolate"])
+@pytest.mark.parametrize("target", ["demo", "run", "web", "master", "worker", "report", "prove", "evict", "isolate"])
 def test_the_command_behind_a_target_takes_its_options(target: str) -> None:
     command = get_command(app)
     assert isinstance(command, TyperGroup)

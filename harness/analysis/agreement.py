@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from harness.analysis.counters import CounterRate
+from harness.analysis.run import LOAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,11 @@ class Agreement:
 def agreement(requests: pd.DataFrame, counted: CounterRate, external_cached_tokens: int | None = None) -> Agreement:
     """Compare with all requests sent, of any status: the engine counts a cancelled request's tokens as well.
 
-    Since warmup_end these are the requests of the measured phase; since before, all that were sent after that scrape.
+    Since warmup_end these are the requests of the load, its ramp included; since before, all that were sent after that
+    scrape.
     """
     sent = requests[requests["t_send"].notna()]
-    between = sent["t_send"] >= counted.since_ns if counted.since == "before" else sent["phase"] == "measure"
+    between = sent["t_send"] >= counted.since_ns if counted.since == "before" else sent["phase"].isin(LOAD)
     sent = sent[between]
     cached = _compare(counted.cached_tokens, counted.cached_rounding, sent["cached_tokens"])
     prompt = _compare(counted.prompt_tokens, counted.prompt_rounding, sent["prompt_tokens"])

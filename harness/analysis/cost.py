@@ -63,7 +63,7 @@ def cost(before: TargetRun, after: TargetRun) -> Cost:
 
 
 def _ok(run: TargetRun) -> pd.DataFrame:
-    rows = run.measured
+    rows = run.counted
     return rows.loc[rows["status"] == "ok", [*_REQUEST, "cached_tokens", "prompt_tokens", "ttft_ms"]]
 
 

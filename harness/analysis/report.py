@@ -42,6 +42,8 @@ def render(runs: Sequence[Run], console: Console) -> None:
             _say(console, f"Problem: {sides.prefix(number)}start-up check: {summary.check.sentence}", style="red")
         for problem in summary.contamination.problems:
             _say(console, f"Problem: {sides.prefix(number)}{problem}", style="red")
+        if warning := summary.health.warning():
+            _say(console, f"Problem: {sides.prefix(number)}{warning}", style="red")
     _section(console, "Who answered", identity_table(sides, notes))
     _section(console, "Start-up check", check_table(sides, notes))
     for number, summary in sides.numbered():
@@ -56,6 +58,8 @@ def render(runs: Sequence[Run], console: Console) -> None:
     for number, summary in sides.numbered():
         for sentence in summary.achieved.sentences():
             _say(console, f"{sides.prefix(number)}{sentence}")
+        if summary.arrived:
+            _say(console, f"{sides.prefix(number)}{summary.arrived.sentence()}")
     for kind, scenario in kinds(sides):
         of_kind = f"{kind} (scenario {scenario})"
         _section(console, f"{of_kind}: latency in ms", latency_table(sides, kind, scenario, notes))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.run import TargetRun
+from harness.analysis.run import LOAD, TargetRun
 from harness.cache.base import Item, Prompt
 from harness.cache.prefix_tree import Node, PrefixTree
 from harness.cache.prompt import items, tokens
@@ -65,9 +65,9 @@ def read_log(run: TargetRun) -> RequestLog:
     known = rows["planned_prompt_tokens"].gt(0).fillna(False) & rows["path"].notna()
     without_path = int(((rows["phase"] == "measure") & ~known).sum())
     rows = rows[known]
-    measured = rows["phase"] == "measure"
-    if run.target.cold_start.startswith("reset:") and measured.any():
-        rows = rows[rows["t_send"] >= rows.loc[measured, "t_send"].min()]
+    of_load = rows["phase"].isin(LOAD)
+    if run.target.cold_start.startswith("reset:") and of_load.any():
+        rows = rows[rows["t_send"] >= rows.loc[of_load, "t_send"].min()]
     return RequestLog(tuple(_requests(rows, run)), rows, without_path)
 
 

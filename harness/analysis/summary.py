@@ -10,8 +10,10 @@ import pandas as pd
 
 from harness.analysis.achieved import Achieved, achieved
 from harness.analysis.agreement import Agreement, agreement
+from harness.analysis.arrived import Arrived, arrived
 from harness.analysis.contamination import Contamination, contamination
 from harness.analysis.counters import CounterRate, of_counters
+from harness.analysis.health import Health, health_of
 from harness.analysis.herd import Herds, find_herds
 from harness.analysis.hit_rate import HitRate, of_requests
 from harness.analysis.latency import Percentiles, percentiles
@@ -43,6 +45,7 @@ class Group:
     warmth: str
     """cold, warm or all."""
     requests: int
+    """Those that count: without those that were left out, as the harness was the bottleneck."""
     failed: int
     """Neither ok nor cancelled: the end of the test is no fault of the engine."""
     by_status: dict[str, int]
@@ -118,8 +121,11 @@ class Summary:
     working_set: tuple[InUse, ...]
     """By window; empty: nothing was measured."""
     achieved: Achieved
+    arrived: Arrived | None
+    """None: a closed loop."""
     planned_lengths: PlannedLengths
     stamps: Stamps
+    health: Health
     chunks_counted: int
     """Requests whose output tokens nobody counted: each chunk was taken for one, so their TPOT is a time per chunk."""
     advice: Mapping[str, str]
@@ -127,14 +133,14 @@ class Summary:
 
 
 def summarise(run: TargetRun) -> Summary:
-    """All numbers are of the measured phase alone."""
-    measured = run.measured
+    """All numbers are of the measured phase alone; times are of `TargetRun.counted`, tokens of all."""
+    measured, counting = run.measured, run.counted
     groups: list[Group] = []
     ratios: list[WarmToCold] = []
     for (kind, scenario), rows in measured.groupby(["kind", "scenario"]):
         by_warmth = {warmth: rows[rows["warmth"] == warmth] for warmth in ("cold", "warm")}
         named = [(name, some) for name, some in (*by_warmth.items(), ("all", rows)) if len(some)]
-        of_kind = {warmth: _group(str(kind), str(scenario), warmth, some) for warmth, some in named}
+        of_kind = {warmth: _group(str(kind), str(scenario), warmth, some, counting) for warmth, some in named}
         groups.extend(of_kind.values())
         ratios.append(_warm_to_cold(str(kind), str(scenario), of_kind))
     hits = of_requests(measured)
@@ -166,14 +172,18 @@ def summarise(run: TargetRun) -> Summary:
         waterfall=fall,
         working_set=in_use,
         achieved=achieved(run.scenario, run.target, fall.steps, in_use),
+        arrived=arrived(run),
         planned_lengths=_planned_lengths(measured),
-        stamps=_stamps(measured),
-        chunks_counted=int((measured["output_tokens_source"] == "events").sum()),
+        stamps=_stamps(counting),
+        health=health_of(measured, run.harness_health, run.all_requests),
+        chunks_counted=int((counting["output_tokens_source"] == "events").sum()),
         advice={need: how for need, how in run.target.advice.items() if lacks.get(need)},
     )
 
 
-def _group(kind: str, scenario: str, warmth: str, rows: pd.DataFrame) -> Group:
+def _group(kind: str, scenario: str, warmth: str, measured: pd.DataFrame, counting: pd.DataFrame) -> Group:
+    """`counting`: the rows whose times count, of whatever kind and warmth."""
+    rows = measured[measured.index.isin(counting.index)]
     ok = rows[rows["status"] == "ok"]
     by_status = {str(status): int(n) for status, n in rows["status"].value_counts().sort_index().items()}
     by_status.pop("ok", None)
@@ -187,7 +197,7 @@ def _group(kind: str, scenario: str, warmth: str, rows: pd.DataFrame) -> Group:
         by_status=by_status,
         times=_times(ok, 0),
         times_with_failures=_times(ok, failed) if failed else None,
-        hit_rate=of_requests(rows),
+        hit_rate=of_requests(measured),
     )
 
 

@@ -34,6 +34,7 @@ def _lines(summary: Summary, notes: Footnotes) -> Iterator[tuple[str, str]]:
     yield "planned prompt lengths", _planned(summary)
     yield "arrival stamps", _stamps(summary, notes)
     yield "harness late by", _late(summary, notes)
+    yield "harness health", summary.health.sentence()
     if summary.chunks_counted:
         yield "output tokens", f"one a chunk for {summary.chunks_counted} requests: their TPOT is per chunk"
 

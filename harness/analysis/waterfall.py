@@ -16,7 +16,7 @@ from harness.analysis.steps import Part, Steps, parts, plain, summed
 from harness.analysis.time_windows import time_windows
 from harness.record.manifest import TargetRecord
 
-PHASES = ("check", "warmup", "measure")
+PHASES = ("check", "warmup", "ramp", "measure")
 """In their order."""
 CONTRIBUTORS = 10
 """How many requests are named."""

@@ -51,6 +51,11 @@ class Connection:
         self._ripe = False  # its response may be over
         self._heard_s = 0.0  # when the server was last heard, monotonic
 
+    @property
+    def is_busy(self) -> bool:
+        """A request is under way."""
+        return self._busy
+
     def exchange(self, request: bytes, exchange: Exchange) -> None:
         """Send `request`, head and body, and wait for the end of its response; a fresh `exchange` takes in all of it.
 

@@ -90,6 +90,8 @@ class Reply:
     """Length of the body, without its framing."""
     replica: str | None = None
     """Which of several servers answered, by the header of the response that tells it."""
+    is_socket_error: bool = False
+    """The connection could not be opened, or broke."""
 
 
 def read_reply(exchange: Exchange, read_event: ReadEvent, replica_header: str = "") -> Reply:
@@ -152,6 +154,7 @@ def read_reply(exchange: Exchange, read_event: ReadEvent, replica_header: str = 
         coalesced=len(reads) - len(set(reads)),
         bytes=len(body),
         replica=response.headers.get(replica_header) if replica_header else None,
+        is_socket_error=exchange.ended in ("unconnected", "broken"),
     )
 
 

@@ -50,6 +50,11 @@ class TimedClient:
             }
         )
 
+    @property
+    def is_busy(self) -> bool:
+        """A request is under way."""
+        return self._connection.is_busy
+
     def post(
         self,
         path: str,

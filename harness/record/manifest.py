@@ -28,6 +28,7 @@ class Parts(BaseModel):
 
     requests: list[Part] = Field(default_factory=list)
     server_metrics: list[Part] = Field(default_factory=list)
+    harness_health: list[Part] = Field(default_factory=list)
 
 
 class ClockPair(BaseModel):
@@ -47,15 +48,25 @@ class Phase(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     phase: str
-    """check, warmup, measure or drain."""
+    """check, warmup, ramp, measure or drain."""
     targets: tuple[str, ...]
     """Names of the targets that it was spent on."""
     start_ns: int
     end_ns: int
 
 
+class ClockOffset(BaseModel):
+    """A worker's clock minus the master's, measured over the link between them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    offset_ns: int
+    error_ns: int
+    """The true offset is within this of it: half of the quickest round trip."""
+
+
 class WorkerRecord(BaseModel):
-    """What one worker said at its end; null in all but `reason`: it said nothing."""
+    """What one worker said at its end; null in parts, rows, cpu_s and wall_s: it said nothing."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -71,6 +82,16 @@ class WorkerRecord(BaseModel):
     """How long it took part. A worker that used most of one core (cpu_s near wall_s) may have been late."""
     reason: str
     """Why it ended, or why nothing was heard from it."""
+    host: str | None = None
+    """Name of its machine. Null here and in all that follows: one process did everything."""
+    python: str | None = None
+    clock_before: ClockOffset | None = None
+    """Just before the load."""
+    clock_after: ClockOffset | None = None
+    """Just after the drain; null also: it did not answer then."""
+    clock_ahead_ns: int | None = None
+    """What was taken off all times in its rows, so that they are by the master's clock: `clock_before.offset_ns`, or 0
+    where that is within its error."""
 
 
 class MetricNames(BaseModel):
@@ -203,7 +224,9 @@ class Manifest(BaseModel):
         """`ended_ns` as ISO 8601, UTC."""
         return None if self.ended_ns is None else _iso(self.ended_ns)
 
-    def add_parts(self, table: Literal["requests", "server_metrics"], parts: Iterable[Sequence[Any]]) -> None:
+    def add_parts(
+        self, table: Literal["requests", "server_metrics", "harness_health"], parts: Iterable[Sequence[Any]]
+    ) -> None:
         """List (name, rows) pairs, as `PartWriter.parts` gives them, among the parts of `table`."""
         getattr(self.parts, table).extend(Part(name=name, rows=rows) for name, rows in parts)
 

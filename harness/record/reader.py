@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from harness.command import kvswarm
 from harness.errors import InputError, RecordError
 from harness.record.manifest import Manifest, Part
 from harness.record.run_directory import LATEST, MANIFEST_NAME
@@ -43,6 +44,10 @@ class RecordedRun:
         """All samples, as `harness.record.schema.SERVER_METRICS`; part by part, sorted by t_ns within each."""
         return self._table("server_metrics")
 
+    def harness_health(self) -> pa.Table:
+        """All rows, as `harness.record.schema.HARNESS_HEALTH`; part by part, sorted by t_ns within each."""
+        return self._table("harness_health")
+
     def _table(self, name: str) -> pa.Table:
         tables = [_open(self.folder, part).read() for part in self.parts[name]]
         # A part of another version may lack a column or have one more; a missing one reads as null.
@@ -67,9 +72,12 @@ def open_run(
             raise RecordError(sentence)
         problems.append(sentence)
 
-    manifest = _read_manifest(folder, fault)
+    manifest = read_manifest(folder, fault)
     if manifest.state == "running":
-        problems.append("The run has not ended, or its master was killed: its last rows may be missing.")
+        problems.append(
+            "The run has not ended, or its master was killed: its last rows may be missing; of a run that was killed, "
+            f"{kvswarm()} repair {folder.url} makes a finished record."
+        )
     if manifest.state == "incomplete":
         problems.append("The run is incomplete: some of its rows may be missing.")
     parts = {
@@ -81,7 +89,7 @@ def open_run(
 
 def _find(run: str, base: str | os.PathLike[str]) -> Folder:
     if run == LATEST:
-        return _latest(Folder.at(base))
+        return latest(Folder.at(base))
     is_place = "://" in run or (Path(run) / MANIFEST_NAME).is_file()
     folder = Folder.at(run) if is_place else Folder.at(base).child(run)
     if not folder.exists(MANIFEST_NAME):
@@ -92,14 +100,16 @@ def _find(run: str, base: str | os.PathLike[str]) -> Folder:
     return folder
 
 
-def _latest(base: Folder) -> Folder:
+def latest(base: Folder) -> Folder:
+    """The run in `base` that was started last. Raises InputError if there is none, RecordError as `read_manifest`."""
     runs = [folder for folder in map(base.child, base.folders()) if folder.exists(MANIFEST_NAME)]
     if not runs:
         raise InputError(f"There is no run in {base.url}; make one, or name a run's directory.")
-    return max(runs, key=lambda folder: (_read_manifest(folder, fault=lambda sentence: None).started_ns, folder.url))
+    return max(runs, key=lambda folder: (read_manifest(folder, fault=lambda sentence: None).started_ns, folder.url))
 
 
-def _read_manifest(folder: Folder, fault: Fault) -> Manifest:
+def read_manifest(folder: Folder, fault: Fault) -> Manifest:
+    """run.json in today's form; `fault` is told of a newer format. Raises RecordError if it is damaged, OSError."""
     name = folder.name_of(MANIFEST_NAME)
     try:
         content: Any = json.loads(folder.read(MANIFEST_NAME))

@@ -1,12 +1,12 @@
-"""The two tables of a run: every column with its type, unit, meaning, and what null means in it.
+"""The tables of a run: every column with its type, unit, meaning, and what null means in it.
 
-Version history of the format (run.json and both tables):
+Version history of the format (run.json and all tables):
 
     1   first version
     2   several targets in a run: run.json lists them as `targets`, and `target` in both tables is a target's name
 
 A version rises when a reader of the version before would misread a run: a column or key renamed, removed or given
-another meaning. New nullable columns and new keys do not raise it.
+another meaning. New nullable columns, new keys and new tables do not raise it.
 
 Each field's metadata holds `description`, `unit` (empty: none) and `null` (what null means; empty: never null).
 The schema's metadata holds `kvswarm.format_version`, `kvswarm.table` and `kvswarm.sorted_by`, the time column by
@@ -31,12 +31,17 @@ def _list(kind: pa.DataType) -> pa.DataType:
     return pa.list_(pa.field("element", kind))
 
 
+EPOCH_NS = "ns since the epoch"
+"""Unit of every column of times."""
+
 _NEVER_SENT = "the request was not sent"
 _NO_OUTPUT = "no output arrived"
 _NO_ERROR = "no output arrived, or the clock is user, whose error nobody knows"
 _STEPPED = "a stamp is missing, or the clock was stepped"
 _UNREPORTED = "not reported; never the same as 0"
+_NO_TICK = "the row is shorter than 50 ms"
 _SESSIONLESS = "belongs to no session (phase check)"
+_NOBODYS = f"{_SESSIONLESS}, or was refused"
 
 
 def _column(name: str, kind: pa.DataType, description: str, *, unit: str = "", null: str = "") -> pa.Field:
@@ -59,7 +64,7 @@ def _ms(name: str, description: str, null: str = _STEPPED) -> pa.Field:
 
 
 def _stamp(name: str, description: str, null: str = "") -> pa.Field:
-    return _column(name, _INT64, description, unit="ns since the epoch", null=null)
+    return _column(name, _INT64, description, unit=EPOCH_NS, null=null)
 
 
 def _tokens(name: str, description: str, null: str) -> pa.Field:
@@ -76,9 +81,9 @@ REQUESTS = _table(
         _column("model", _TEXT, "model that was asked for"),
         _column("scenario", _TEXT, "name of the scenario"),
         _column("kind", _TEXT, "kind of session: agent-loop, long-document, multi-round or replay", null=_SESSIONLESS),
-        _column("phase", _TEXT, "check, warmup or measure; results come from measure alone"),
+        _column("phase", _TEXT, "check, warmup, ramp or measure; results come from measure alone"),
         _column("worker", _INT32, "number of the worker that sent it; -1 is the master"),
-        _column("user", _INT32, "number of the simulated user within the worker", null=_SESSIONLESS),
+        _column("user", _INT32, "number of the simulated user within the worker", null=_NOBODYS),
         _column("session", _INT64, "number of the session within the run", null=_SESSIONLESS),
         _column("turn", _INT32, "number of the turn within the session, from 0", null=_SESSIONLESS),
         _column("warmth", _TEXT, "cold: first turn of its session; warm: a later turn", null=_SESSIONLESS),
@@ -184,5 +189,30 @@ SERVER_METRICS = _table(
 )
 """One row for each sample of each scrape; each scrape has the sample `up`, which says whether it failed."""
 
-TABLES = {"requests": REQUESTS, "server_metrics": SERVER_METRICS}
+_OF_THE_MASTER = "the row is the master's, which sends no load"
+
+HARNESS_HEALTH = _table(
+    "harness_health",
+    "t_ns",
+    [
+        _column("run_id", _TEXT, "the run"),
+        _column("worker", _INT32, "number of the worker whose process it is; -1 is the master"),
+        _stamp("t_ns", "when the row's time began"),
+        _column("span_ms", _FLOAT, "how long it lasted: a second, longer where the event loop was held up", unit="ms"),
+        _ms("loop_lag_p50_ms", "how late the event loop came to an instant every 50 ms, median", _NO_TICK),
+        _ms("loop_lag_max_ms", "the same, of the latest", _NO_TICK),
+        _column("cpu_share", _FLOAT, "CPU time of the process, all threads, user and system / span_ms; 1 is a core"),
+        _column("gc_pauses", _INT32, "runs of Python's garbage collector"),
+        _column("gc_pause_ms", _FLOAT, "how long they held up the process, together", unit="ms"),
+        _column("gc_longest_ms", _FLOAT, "the longest of them; 0: there was none", unit="ms"),
+        _column("socket_errors", _INT32, "requests whose connection could not be opened, or broke"),
+        _column("live_sessions", _INT32, "sessions under way when the row ended", null=_OF_THE_MASTER),
+        _column("streams", _INT32, "requests under way when the row ended", null=_OF_THE_MASTER),
+        _column("rows_waiting", _INT32, "rows of requests not yet written when the row ended", null=_OF_THE_MASTER),
+        _column("rss_bytes", _INT64, "memory of the process in RAM", unit="bytes", null="the system does not tell"),
+    ],
+)
+"""One row for each second and process of the load: each worker, and the master if it is a process of its own."""
+
+TABLES = {"requests": REQUESTS, "server_metrics": SERVER_METRICS, "harness_health": HARNESS_HEALTH}
 """Folder of a run's directory -> schema of its parts."""

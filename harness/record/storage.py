@@ -15,6 +15,8 @@ from harness.errors import InputError
 
 OBJECT_STORES = frozenset({"s3", "gcs", "abfs"})
 """Kinds of pyarrow file systems where an object appears when its upload is closed, and only then."""
+ASIDE = ".tmp-"
+"""What the name of a file begins with that is not complete yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,12 @@ class Folder:
         """Names ("folder/file") of the complete files in a sub-folder, in order; none if there is no such folder."""
         return [f"{folder}/{info.base_name}" for info in self._list(folder) if info.type == fs.FileType.File]
 
+    def half_written(self, folder: str) -> list[str]:
+        """Names ("folder/file") of the files in a sub-folder that a `write` began and did not end, in order."""
+        selector = fs.FileSelector(f"{self.path}/{folder}".rstrip("/"), allow_not_found=True)
+        names = [str(info.base_name) for info in self.filesystem.get_file_info(selector)]
+        return sorted(f"{folder}/{name}".lstrip("/") for name in names if name.startswith(ASIDE))
+
     def folders(self) -> list[str]:
         """Names of the folders in this one, in order; none if it does not exist."""
         return [info.base_name for info in self._list("") if info.type == fs.FileType.Directory]
@@ -98,7 +106,7 @@ class Folder:
         folder, _, base_name = path.rpartition("/")
         self.filesystem.create_dir(folder, recursive=True)
         # Unlike the file it becomes, it has no suffix: no pattern such as *.parquet finds it.
-        aside = f"{folder}/.tmp-{base_name.partition('.')[0]}-{secrets.token_hex(4)}"
+        aside = f"{folder}/{ASIDE}{base_name.partition('.')[0]}-{secrets.token_hex(4)}"
         try:
             self._put(aside, data)
             self._sync(aside)

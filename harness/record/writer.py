@@ -9,8 +9,10 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from harness.record.schema import EPOCH_NS
 from harness.record.storage import Folder
 
 BATCH_ROWS = 256
@@ -67,14 +69,19 @@ class PartWriter:
         schema: pa.Schema,
         *,
         in_thread: InThread = in_this_thread,
+        clock_ahead_ns: int = 0,
     ) -> None:
-        """`folder`: a path, pyarrow.fs URL or store; `name_prefix` may begin with sub-folders. Raises InputError."""
+        """`folder`: a path, pyarrow.fs URL or store; `name_prefix` may begin with sub-folders. Raises InputError.
+
+        `clock_ahead_ns`: this machine's clock minus that of the run; it is taken off every column of times.
+        """
         self._folder: PartStore = Folder.at(folder) if isinstance(folder, str | os.PathLike) else folder
         self._prefix = name_prefix
         self._schema = schema
         self._in_thread = in_thread
         self._cells = itemgetter(*schema.names)
         self._lists = [i for i, field in enumerate(schema) if pa.types.is_nested(field.type)]
+        self._clock_ahead_ns = clock_ahead_ns
         self._required = [i for i, field in enumerate(schema) if not field.nullable]
         self._rows: list[tuple[Any, ...]] = []
         self._list_values = 0
@@ -153,7 +160,9 @@ class PartWriter:
                 # pyarrow would cut the fraction off without a word.
                 raise ValueError(f"Column {field.name!r} ({field.type}) cannot hold a value: it is a float.")
             try:
-                arrays.append(pa.array(cells, type=field.type))
+                array = pa.array(cells, type=field.type)
+                is_time = (field.metadata or {}).get(b"unit") == EPOCH_NS.encode()
+                arrays.append(pc.subtract(array, self._clock_ahead_ns) if is_time and self._clock_ahead_ns else array)
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
                 raise ValueError(f"Column {field.name!r} ({field.type}) cannot hold a value: {error}.") from error
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)

@@ -14,12 +14,13 @@ from gevent.event import Event
 from harness.command import kvswarm
 from harness.errors import IncompleteRun, InputError, RecordError
 from harness.record.run_directory import RunDirectory, create
+from harness.swarm.board import Board
 from harness.swarm.leg import Leg
-from harness.swarm.live import LiveFigures, run_lines
-from harness.swarm.manifest import finish_manifest, first_manifest, record_leg
+from harness.swarm.manifest import finish_manifest, first_manifest, record_first_requests, record_leg
 from harness.swarm.outbox import Inbox
 from harness.swarm.plan import Drained
 from harness.swarm.prepare import Preparation, results_base
+from harness.swarm.roll_call import RollCall
 
 logger = logging.getLogger(__name__)
 
@@ -29,18 +30,22 @@ PROGRESS_EVERY_S = 5.0
 class Conductor:
     """One run, from a `Preparation` to a complete or incomplete record."""
 
-    def __init__(self, preparation: Preparation, runner: Any) -> None:
-        """Makes the run's directory and gets the first leg ready. Raises InputError if either cannot be done."""
+    def __init__(self, preparation: Preparation, runner: Any, roll_call: RollCall | None) -> None:
+        """Makes the run's directory and gets the first leg ready. Raises InputError if either cannot be done.
+
+        `roll_call`: of the workers; None where one process does everything.
+        """
         self.preparation = preparation
-        self.live = LiveFigures()
+        self.board = Board(preparation)
         self.called_off = False
         """No further leg is to begin."""
         self._runner = runner
+        self._roll_call = roll_call
         self._directory: RunDirectory = create(results_base(preparation.options), preparation.run_id)
         self._manifest = first_manifest(preparation)
         self._directory.write_manifest(self._manifest)
         self._report = f"{kvswarm()} report {self._directory.url}"
-        self._inbox = Inbox(self._directory.folder)
+        self._inbox = Inbox(self._directory.folder, in_thread=gevent.get_hub().threadpool.apply)
         self._problems: list[str] = []
         self._legs: list[Leg] = []
         self._leg_ended = Event()
@@ -68,7 +73,7 @@ class Conductor:
 
     def ready_next_leg(self) -> None:
         """Everything of the next leg that comes before its load. Raises InputError, and the run has ended then."""
-        leg = Leg(self.preparation, len(self._legs), self._directory.url, self._runner)
+        leg = Leg(self.preparation, len(self._legs), self._directory.url, self._runner, self._roll_call)
         self._legs.append(leg)
         self._leg_ended.clear()
         try:
@@ -81,20 +86,26 @@ class Conductor:
             self._problems.append("the run was stopped before its load began")
             self.end("signal")
             raise
+        record_first_requests(self._manifest, leg)
+        self._directory.write_manifest(self._manifest)
 
     def start(self, show_progress: bool, gather: Callable[[], None]) -> None:
         """Begin the load of the leg that is ready; Locust sends the workers their users next.
 
-        `gather` brings `live` up to date where no worker reports to it.
+        `gather` brings `board` up to date where no worker reports to it.
         """
 
         def each_second() -> None:
+            if self.board.is_due():
+                gather()
+                self.board.point(self.leg)
             if show_progress and time.monotonic() >= self._next_word_s:
                 self._next_word_s += PROGRESS_EVERY_S
                 gather()
                 self._say_progress()
 
         self._next_word_s = time.monotonic() + PROGRESS_EVERY_S
+        self.board.begin()
         workers = self.leg.start(each_second)
         if show_progress:
             self._say_start(workers)
@@ -105,7 +116,7 @@ class Conductor:
         if self.called_off or self._ending or run_time_s is None or not self.leg.started:
             return False
         # Two timers may stop a leg: Locust's, if the page started it, and ours, a moment later.
-        time_is_up = (time.time_ns() - self.leg.began_ns) / 1e9 >= run_time_s - 0.5
+        time_is_up = (time.time_ns() - self.leg.planned_ns) / 1e9 >= run_time_s - 0.5
         return time_is_up and len(self._legs) < len(self.preparation.legs)
 
     def end_leg(self, stopped_by: str) -> None:
@@ -115,6 +126,8 @@ class Conductor:
             return
         try:
             self.leg.end(stopped_by)
+            if self.leg.planned:
+                self.board.end(self.leg)
             record_leg(self._manifest, self.preparation, self.leg)
             self._directory.write_manifest(self._manifest)
         finally:
@@ -138,29 +151,46 @@ class Conductor:
 
     def _say_progress(self) -> None:
         seconds = (time.time_ns() - self.leg.began_ns) / 1e9
-        print(f"  {seconds:5.0f} s  {self._runner.user_count} users  {self.live.line(self.leg.names)}", flush=True)
+        print(
+            f"  {seconds:5.0f} s  {self._runner.user_count} users  {self.board.total.line(self.leg.names)}", flush=True
+        )
 
-    def tab_rows(self) -> list[dict[str, Any]]:
-        """What the page's tab shows of this run."""
-        run_id, state = self.preparation.run_id, self._manifest.state
-        problems = self._problems + [problem for leg in self._legs for problem in leg.problems]
-        return [*self.live.rows(), *run_lines(run_id, state, self._directory.url, self._report, problems)]
+    def about(self) -> dict[str, Any]:
+        """What the page says of this run beside its figures."""
+        legs, leg = self._legs, self.leg
+        options = self.preparation.options
+        return {
+            "run_id": self.preparation.run_id,
+            "scenario": self.preparation.scenario.name,
+            "state": self._manifest.state,
+            "phase": leg.phase,
+            "targets": [lane.target.name for lane in self.preparation.lanes],
+            "loaded": list(leg.names),
+            "leg": leg.number + 1,
+            "legs": len(self.preparation.legs),
+            "load": f"open loop, {options.arrivals} arrivals, rate {options.rate or 'of the trace'}"
+            if options.load == "open"
+            else "closed loop",
+            "seconds": round((time.time_ns() - leg.began_ns) / 1e9, 1) if leg.started and not leg.ended else None,
+            "directory": self._directory.url,
+            "report": self._report,
+            "problems": self._problems + [problem for leg in legs for problem in leg.problems],
+            "notes": [note for leg in legs for note in leg.notes],
+        }
 
     # --- what workers say ----------------------------------------------------------------------
 
-    def on_part(self, message: dict[str, Any]) -> None:
-        """A piece of a part, from a worker on a machine that does not see the run's directory."""
+    def takes(self, message: dict[str, Any]) -> bool:
+        """Take a piece of a part from a worker that does not see the run's directory. Whether to acknowledge it."""
         if message["run_id"] != self.preparation.run_id:
-            return
-        try:
-            self._inbox.take(message)
-        except OSError as error:
-            self._problems.append(f"a worker's part {message['name']} could not be written: {error}")
+            return False
+        self.leg.heard()
+        return self._inbox.take(message)
 
     def on_drained(self, client_id: str, drained: Drained) -> None:
         if (drained.run_id, drained.leg) != (self.preparation.run_id, self.leg.number):
             return
-        self.live.merge(drained.figures)
+        self.board.count(drained.figures)
         self.leg.on_drained(client_id, drained)
         if drained.reason == "failed" and not self.leg.ended:
             gevent.spawn(self._runner.stop)
@@ -194,6 +224,7 @@ class Conductor:
             for lanes in self.preparation.legs[len(began) :]:
                 names = " and ".join(lane.target.name for lane in lanes)
                 self._problems.append(f"target {names} was not loaded: the run ended before its turn")
+        self._problems += [f"{name} could not be written: {why}" for name, why in self._inbox.unwritten.items()]
         problems = self._problems + [problem for leg in self._legs for problem in leg.problems]
         finish_manifest(self._manifest, stopped_by, problems)
         self._directory.write_manifest(self._manifest)

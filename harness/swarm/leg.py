@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import gevent
-from locust.runners import STATE_MISSING, LocalRunner
 
-from harness.record.manifest import Phase, StartUpCheck
-from harness.swarm.cold_start import ColdStart, cold_start
-from harness.swarm.first_requests import FirstRequests
-from harness.swarm.plan import Drained, LanePlan, Plan
-from harness.swarm.prepare import Lane, Preparation
-from harness.swarm.server_metrics import ServerMetrics
+from harness.record.manifest import Phase
+from harness.swarm.cold_start import cold_start
+from harness.swarm.first_requests import MASTER, FirstRequests
+from harness.swarm.health import HealthWatch
+from harness.swarm.lane_state import LaneState
+from harness.swarm.partners import Partners
+from harness.swarm.plan import Drained, LoadPlan, Plan
+from harness.swarm.prepare import Preparation
+from harness.swarm.ramp import RAMP, Ramp
+from harness.swarm.roll_call import RollCall
 
 logger = logging.getLogger(__name__)
 
@@ -23,62 +27,66 @@ PLAN, DRAIN = "kvswarm-plan", "kvswarm-drain"
 """The messages of a leg from master to worker."""
 PART, DRAINED = "kvswarm-part", "kvswarm-drained"
 """Those from worker to master."""
+TAKEN = "kvswarm-taken"
+"""The master's acknowledgement of a PART."""
 
+START_AFTER_S = 1.0
+"""How long after the plan an open loop begins, so that every worker has it, and all its users."""
 ACK_GRACE_S = 20.0
-"""How long after the drain timeout the master still waits for a worker's word."""
-
-
-class LaneState:
-    """One target through a leg."""
-
-    def __init__(self, made: Preparation, lane: Lane, folder: str) -> None:
-        self.lane = lane
-        self.number = made.lanes.index(lane)
-        """Within the run."""
-        self.metrics = ServerMetrics(made.run_id, self.number, lane, folder)
-        self.cold_start = ColdStart("", None, "")
-        self.check: StartUpCheck | None = None
-
-    def plan(self) -> LanePlan:
-        lane = self.lane
-        return LanePlan(
-            number=self.number,
-            target=lane.target.model_dump(mode="json"),
-            engine=lane.identity.engine,
-            model=lane.identity.model,
-            lexicon=lane.lexicon.to_json(),
-            nonce=self.cold_start.nonce,
-            cache_salt=self.cold_start.cache_salt,
-            slots=lane.slots,
-        )
+"""How long after the drain timeout, or after the last part that came, the master still waits for a worker's word."""
+ASK_AGAIN_S = 5.0
+"""A request to drain, or its answer, may be lost with a connection."""
 
 
 class Leg:
     """From the first request to a target to the last row."""
 
-    def __init__(self, made: Preparation, number: int, folder: str, runner: Any) -> None:
+    def __init__(
+        self, made: Preparation, number: int, folder: str, runner: Any, roll_call: RollCall | None = None
+    ) -> None:
+        """`roll_call`: of the workers; None where one process does everything."""
         self.number = number
         self.started = False
         self.ended = False
         self.began_ns = 0
-        """When the load began."""
+        """When the load began; in an open loop, that is a moment after the users did."""
+        self.planned_ns = 0
+        """When the workers got their plan."""
+        self.ramp: Ramp | None = None
+        """None: before the load."""
         self.phases: list[Phase] = []
         self.request_parts: list[tuple[str, int]] = []
-        self.problems: list[str] = []
-        self.planned: dict[str, int] = {}
+        self.health_parts: list[tuple[str, int]] = []
+        self._problems: list[str] = []
+        self._notes: list[str] = []
+        self.planned: Mapping[str, int] = {}
         """Locust's client id -> number of the worker."""
+        self.partners = None if roll_call is None else Partners(runner, roll_call)
+        """None: one process does everything."""
         self.drained: dict[str, Drained] = {}
         self.lanes = [LaneState(made, lane, folder) for lane in made.legs[number]]
         self._made = made
         self._folder = folder
         self._runner = runner
-        self._lost: set[str] = set()
+        self._heard_s = 0.0
         self._watcher: gevent.Greenlet | None = None
+        self._health: HealthWatch | None = None
+        """Of the master, where it is a process of its own."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of its targets."""
         return tuple(state.lane.target.name for state in self.lanes)
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences: why its results may not mean what they seem to."""
+        return self._problems + ([] if self.partners is None else self.partners.problems)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences: what a reader of its results has to know."""
+        return self._notes + ([] if self.partners is None else self.partners.notes)
 
     # --- before the load -----------------------------------------------------------------------
 
@@ -108,20 +116,26 @@ class Leg:
     def start(self, each_second: Callable[[], None]) -> int:
         """Send every ready worker its plan; returns how many there are. `each_second` is called until the drain."""
         self.started = True
-        self.began_ns = time.time_ns()
-        if isinstance(self._runner, LocalRunner):
-            ids = [self._runner.client_id]
+        if self.partners is None:
+            self.planned = {self._runner.client_id: 0}
         else:
-            ids = sorted((node.id for node in self._runner.clients.ready), key=self._runner.get_worker_index)
-        self.planned = {client_id: number for number, client_id in enumerate(ids)}
+            self.planned = self.partners.call(self._made.scenario)
+        self.planned_ns = time.time_ns()
+        self.began_ns = self.planned_ns + (round(START_AFTER_S * 1e9) if self._made.options.load == "open" else 0)
+        load = self._load()
+        self.ramp = Ramp(load)
         for client_id, number in self.planned.items():
-            self._send(PLAN, self._plan(number, len(ids)).to_message(), client_id)
+            ahead_ns = 0 if self.partners is None else self.partners.clock_ahead_ns(client_id)
+            plan = self._plan(number, load, ahead_ns)
+            self._send(PLAN, plan.to_message(), client_id)
         for state in self.lanes:
             state.metrics.start()
+        if self.partners is not None:
+            self._health = HealthWatch(self._made.run_id, self.number, MASTER, self._folder)
         self._watcher = gevent.spawn(self._watch, each_second)
-        return len(ids)
+        return len(self.planned)
 
-    def _plan(self, number: int, workers: int) -> Plan:
+    def _plan(self, number: int, load: LoadPlan, clock_ahead_ns: int) -> Plan:
         made = self._made
         return Plan(
             run_id=made.run_id,
@@ -130,42 +144,58 @@ class Leg:
             scenario=made.scenario.to_json(),
             lanes=[state.plan() for state in self.lanes],
             worker=number,
-            workers=workers,
+            workers=len(self.planned),
             drain_timeout_s=made.options.drain_timeout_s,
+            load=replace(load, start_ns=load.start_ns + clock_ahead_ns),
+            clock_ahead_ns=clock_ahead_ns,
         )
+
+    def _load(self) -> LoadPlan:
+        options = self._made.options
+        return LoadPlan(
+            start_ns=self.began_ns,
+            rate=options.rate,
+            arrivals=options.arrivals,
+            stagger=options.stagger,
+            ramps=self._made.ramps,
+            warm_up_s=options.warm_up_s,
+        )
+
+    @property
+    def phase(self) -> str:
+        """What goes on: ramp, measure or drain; empty before the load."""
+        if self.ended or self.ramp is None:
+            return "drain" if self.ended else ""
+        return "measure" if self.ramp.is_over(time.time_ns()) else RAMP
 
     def _send(self, kind: str, data: dict[str, Any], client_id: str) -> None:
         self._runner.send_message(kind, data, client_id)
 
     def _watch(self, each_second: Callable[[], None]) -> None:
-        """Notice workers that die or come late; write the metrics so far."""
+        """Look for workers that die or come late; write the metrics so far."""
         while True:
             gevent.sleep(1.0)
-            self._notice_lost_workers()
+            self._look_for_workers()
             for state in self.lanes:
                 state.metrics.flush_if_due()
             each_second()
 
-    def _notice_lost_workers(self) -> None:
-        if isinstance(self._runner, LocalRunner):
-            return
-        for client_id, number in self.planned.items():
-            node = self._runner.clients.get(client_id)
-            gone = node is None or node.state == STATE_MISSING
-            if gone and client_id not in self.drained and client_id not in self._lost:
-                self._lost.add(client_id)
-                self.problems.append(f"worker {number} was lost during the run; its last rows are missing")
-                logger.error("kvswarm: worker %d was lost; the run will be marked incomplete", number)
-        late = {node.id for node in self._runner.clients.all} - set(self.planned)
-        if late and not self.ended:
-            problem = "a worker joined during the run and was given users without a part in it: less load than asked"
-            if problem not in self.problems:
-                self.problems.append(problem)
+    def _look_for_workers(self) -> None:
+        if self.partners is not None:
+            self.partners.look(done=self.drained)
+            if not self.ended:
+                self.partners.notice_late_ones()
 
     def on_drained(self, client_id: str, drained: Drained) -> None:
         # In one process Locust names the sender "local".
         known = client_id if client_id in self.planned else next(iter(self.planned))
         self.drained[known] = drained
+        if self.partners is not None:
+            self.partners.on_drained(known)
+
+    def heard(self) -> None:
+        """Part of a worker's rows came: more may follow."""
+        self._heard_s = max(self._heard_s, time.monotonic())
 
     # --- the end -------------------------------------------------------------------------------
 
@@ -174,23 +204,47 @@ class Leg:
         self.ended = True
         drain_ns = time.time_ns()
         self._collect_workers()
+        if self.partners is not None:
+            self.partners.end(self.drained)
         if self._watcher is not None:
             self._watcher.kill()
+        self._end_health()
         for state in self.lanes:
             state.metrics.finish()
-            self.problems += state.metrics.problems
+            self._problems += state.metrics.problems
         if not self.started:
             return
-        self.phases.append(Phase(phase="measure", targets=self.names, start_ns=self.began_ns, end_ns=drain_ns))
+        self._phases_of_load(drain_ns)
         self._phase("drain", drain_ns)
         if not self.planned:
-            self.problems.append("no worker was connected when the run started")
+            self._problems.append("no worker took part: none was connected when the run started, or all were refused")
         for word in self.words:
             if word.problem:
-                self.problems.append(f"worker {word.worker}: {word.problem}")
+                self._problems.append(f"worker {word.worker}: {word.problem}")
             if word.reason == "signal" and stopped_by != "signal":
-                self.problems.append(f"worker {word.worker} was stopped by a signal before the run ended")
+                self._problems.append(f"worker {word.worker} was stopped by a signal before the run ended")
             self.request_parts += [(str(name), int(rows)) for name, rows in word.parts]
+            self.health_parts += [(str(name), int(rows)) for name, rows in word.health_parts]
+
+    def _phases_of_load(self, drain_ns: int) -> None:
+        assert self.ramp is not None
+        measured_from_ns = drain_ns if self.ramp.ends_ns is None else min(self.ramp.ends_ns, drain_ns)
+        if measured_from_ns > self.began_ns:
+            self.phases.append(Phase(phase=RAMP, targets=self.names, start_ns=self.began_ns, end_ns=measured_from_ns))
+        if measured_from_ns < drain_ns:
+            self.phases.append(Phase(phase="measure", targets=self.names, start_ns=measured_from_ns, end_ns=drain_ns))
+        else:
+            self._notes.append("nothing was measured: the load ended before all users were there, or in its warm-up")
+
+    def _end_health(self) -> None:
+        if self._health is None:
+            return
+        self._health.close()
+        try:
+            self._health.flush()
+        except OSError as error:
+            self._problems.append(f"the health of the master could not be written: {error}")
+        self.health_parts += self._health.parts
 
     @property
     def words(self) -> list[Drained]:
@@ -199,23 +253,26 @@ class Leg:
 
     def _collect_workers(self) -> None:
         """Ask every worker for its rows and wait; a KeyboardInterrupt meanwhile cancels what is in flight."""
-        for client_id in self.planned:
-            if client_id not in self.drained:
-                gevent.spawn(self._send, DRAIN, self._drain_message(cut_short=False), client_id)
-        deadline = time.monotonic() + self._made.options.drain_timeout_s + ACK_GRACE_S
+        self._heard_s = time.monotonic() + self._made.options.drain_timeout_s
+        ask_s = 0.0
         while True:
             try:
-                self._notice_lost_workers()
-                missing = [i for i in self.planned if i not in self.drained and i not in self._lost]
+                self._look_for_workers()
+                lost = () if self.partners is None else self.partners.lost
+                missing = [i for i in self.planned if i not in self.drained and i not in lost]
                 if not missing:
                     return
-                if time.monotonic() > deadline:
+                if time.monotonic() > self._heard_s + ACK_GRACE_S:
                     break
+                if time.monotonic() >= ask_s:
+                    ask_s = time.monotonic() + ASK_AGAIN_S
+                    for client_id in missing:
+                        gevent.spawn(self._send, DRAIN, self._drain_message(cut_short=False), client_id)
                 gevent.sleep(0.05)
             except KeyboardInterrupt:
                 self.cut_short()
         for client_id in missing:
-            self.problems.append(
+            self._problems.append(
                 f"worker {self.planned[client_id]} did not answer at the end; its rows are not counted"
             )
 

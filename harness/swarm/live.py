@@ -1,19 +1,14 @@
-"""What the page's tab shows of a run: figures so far, which add up over workers. For the screen; results are the rows.
-
-Times are counted in buckets, each 1 % wider than the one before. A percentile is shown as the geometric middle of the
-bucket that holds the value of its rank (the nearest one, ceil(share * n)), so it is off by at most 0.5 %
-(sqrt(1.01) - 1). Times below 1 µs count as 1 µs.
-"""
+"""What the page shows of a run's requests: figures that add up over workers. For the screen; results are the rows."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-GROWTH = 1.01
-SHORTEST_MS = 1e-3
+from harness.swarm import buckets
+from harness.swarm.buckets import Buckets, quantile
+
 UNKNOWN = "-"
 
 COLUMNS = {
@@ -28,17 +23,24 @@ COLUMNS = {
 }
 """Key in the table's rows -> title."""
 
-Buckets = dict[int, int]
-"""Number of times in each bucket; bucket i holds those from GROWTH ** i to GROWTH ** (i + 1) ms."""
+HIT, MISS, UNREPORTED = "hit", "miss", "unreported"
+
+
+def outcome(cached_tokens: int | None, prompt_tokens: int | None) -> str:
+    """hit: at least half of the prompt came from the cache; miss: less; unreported: who knows."""
+    if cached_tokens is None or prompt_tokens is None:
+        return UNREPORTED
+    return HIT if 2 * cached_tokens >= prompt_tokens else MISS
 
 
 @dataclass(slots=True)
-class _Figures:
-    """Of the requests to one target, of one kind and warmth."""
+class Figures:
+    """Of the requests to one target, of one kind, warmth and outcome."""
 
     requests: int = 0
     failed: int = 0
-    """Neither ok nor cancelled, as in the report."""
+    """Neither ok nor cancelled, as in the report; the next are among them."""
+    refused: int = 0
     reporting: int = 0
     """Requests that report both cached and prompt tokens; the next two are sums over them."""
     cached_tokens: int = 0
@@ -46,29 +48,36 @@ class _Figures:
     ttft: Buckets = field(default_factory=dict)
     """Of successes; so is the next."""
     tpot: Buckets = field(default_factory=dict)
+    late: Buckets = field(default_factory=dict)
+    """How late the harness sent what it sent."""
 
     def add(self, row: Mapping[str, Any]) -> None:
+        status = row["status"]
         self.requests += 1
-        self.failed += row["status"] not in ("ok", "cancelled")
+        self.failed += status not in ("ok", "cancelled")
+        self.refused += status == "refused"
         if row["cached_tokens"] is not None and row["prompt_tokens"] is not None:
             self.reporting += 1
             self.cached_tokens += row["cached_tokens"]
             self.prompt_tokens += row["prompt_tokens"]
-        if row["status"] == "ok":
-            for buckets, value_ms in ((self.ttft, row["ttft_ms"]), (self.tpot, row["tpot_ms"])):
-                if value_ms is not None:
-                    bucket = math.floor(math.log(max(value_ms, SHORTEST_MS), GROWTH))
-                    buckets[bucket] = buckets.get(bucket, 0) + 1
+        if row["late_ms"] is not None:
+            buckets.count(self.late, row["late_ms"])
+        if status == "ok":
+            if row["ttft_ms"] is not None:
+                buckets.count(self.ttft, row["ttft_ms"])
+            if row["tpot_ms"] is not None:
+                buckets.count(self.tpot, row["tpot_ms"])
 
-    def merge(self, other: _Figures) -> None:
+    def merge(self, other: Figures) -> None:
         self.requests += other.requests
         self.failed += other.failed
+        self.refused += other.refused
         self.reporting += other.reporting
         self.cached_tokens += other.cached_tokens
         self.prompt_tokens += other.prompt_tokens
-        for own, others in ((self.ttft, other.ttft), (self.tpot, other.tpot)):
-            for bucket, count in others.items():
-                own[bucket] = own.get(bucket, 0) + count
+        buckets.add(self.ttft, other.ttft)
+        buckets.add(self.tpot, other.tpot)
+        buckets.add(self.late, other.late)
 
     def cells(self) -> dict[str, Any]:
         return {
@@ -83,41 +92,54 @@ class _Figures:
 
 
 class LiveFigures:
-    """Of one run, or of what one worker saw since its last report."""
+    """Of one run, of a stretch of it, or of what one worker saw since its last report."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[str, str, str], _Figures] = {}
+        self._groups: dict[tuple[str, str, str, str], Figures] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a finished request, given as its row in the request table."""
-        self._group(row["target"], row["kind"], row["warmth"]).add(row)
+        how = outcome(row["cached_tokens"], row["prompt_tokens"])
+        self._group(row["target"], row["kind"], row["warmth"], how).add(row)
 
     def take(self) -> list[dict[str, Any]]:
         """All figures as plain values for another process's `merge`; they begin anew here."""
         groups, self._groups = self._groups, {}
         return [
-            {"target": target, "kind": kind, "warmth": warmth, **asdict(figures)}
-            for (target, kind, warmth), figures in groups.items()
+            {"target": target, "kind": kind, "warmth": warmth, "outcome": how, **asdict(figures)}
+            for (target, kind, warmth, how), figures in groups.items()
         ]
 
     def merge(self, taken: Iterable[Mapping[str, Any]]) -> None:
         """Add what `take` gave."""
         for group in taken:
             figures = dict(group)
-            self._group(figures.pop("target"), figures.pop("kind"), figures.pop("warmth")).merge(_Figures(**figures))
+            key = [figures.pop(name) for name in ("target", "kind", "warmth", "outcome")]
+            self._group(*key).merge(Figures(**figures))
+
+    def of_target(self, target: str) -> dict[str, Figures]:
+        """Of its requests, by outcome; those that there are none of have figures, too."""
+        found = {how: Figures() for how in (HIT, MISS, UNREPORTED)}
+        for (name, _, _, how), figures in self._groups.items():
+            if name == target:
+                found[how].merge(figures)
+        return found
 
     def rows(self) -> list[dict[str, Any]]:
         """The table's rows, one for each target (if several), kind and warmth; "-" where a figure is not known."""
-        several = len({target for target, _, _ in self._groups}) > 1
+        several = len({target for target, *_ in self._groups}) > 1
+        by_name: dict[tuple[str, ...], Figures] = {}
+        for (target, kind, warmth, _), figures in self._groups.items():
+            by_name.setdefault((target, kind, warmth), Figures()).merge(figures)
         return [
             {"sessions": " ".join(key if several else key[1:]), **figures.cells()}
-            for key, figures in sorted(self._groups.items())
+            for key, figures in sorted(by_name.items())
         ]
 
     def line(self, targets: Collection[str]) -> str:
         """The figures of all requests to these targets in one line; "-" where one is not known."""
-        total, of_warmth = _Figures(), {"cold": _Figures(), "warm": _Figures()}
-        for (target, _, warmth), figures in self._groups.items():
+        total, of_warmth = Figures(), {"cold": Figures(), "warm": Figures()}
+        for (target, _, warmth, _), figures in self._groups.items():
             if target in targets:
                 total.merge(figures)
                 of_warmth[warmth].merge(figures)
@@ -128,24 +150,8 @@ class LiveFigures:
             f"hit rate {_percent(total.cached_tokens, total.prompt_tokens)}"
         )
 
-    def _group(self, target: str, kind: str, warmth: str) -> _Figures:
-        return self._groups.setdefault((target, kind, warmth), _Figures())
-
-
-def quantile(buckets: Buckets, share: float) -> float | None:
-    """In ms; None: there are no times."""
-    left = math.ceil(share * sum(buckets.values()))
-    for bucket in sorted(buckets):
-        left -= buckets[bucket]
-        if left <= 0:
-            return float(GROWTH ** (bucket + 0.5))
-    return None
-
-
-def run_lines(run_id: str, state: str, directory: str, report: str, problems: Iterable[str]) -> list[dict[str, Any]]:
-    """Rows that say what became of the run; each has its first cell only."""
-    lines = [f"Run {run_id}: {state}", f"Directory: {directory}", f"Tables: {report}"]
-    return [{"sessions": line} for line in [*lines, *(f"Problem: {problem}" for problem in problems)]]
+    def _group(self, target: str, kind: str, warmth: str, how: str) -> Figures:
+        return self._groups.setdefault((target, kind, warmth, how), Figures())
 
 
 def _milliseconds(value_ms: float | None) -> float | str:

@@ -29,6 +29,24 @@ class LanePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadPlan:
+    """When sessions begin, and from when on their requests are measured."""
+
+    start_ns: int
+    """When the load begins: now in a closed loop; a little later in an open one, so that all workers are ready."""
+    rate: str | None = None
+    """As `harness.workload.rate` reads it; None: a closed loop, or the times of a trace."""
+    arrivals: str | None = None
+    """As `harness.workload.arrivals` reads it; None: a closed loop, in which a free user begins the next session."""
+    stagger: bool = False
+    """The first sessions are under way when the load begins."""
+    ramps: bool = False
+    """Users are started little by little, so the load is not what was asked for until Locust has started all."""
+    warm_up_s: float = 0.0
+    """Requests of the first so many seconds are not measured."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """One leg of a run: plain values only, as Locust packs it with msgpack."""
 
@@ -46,13 +64,18 @@ class Plan:
     workload. Sub-agents belong to the session that starts them."""
     workers: int
     drain_timeout_s: float
+    load: LoadPlan
+    clock_ahead_ns: int = 0
+    """This worker's clock minus the master's, as far as it is known to differ. `load.start_ns` is by this worker's
+    clock; the times in its rows are by the master's."""
 
     def to_message(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> Plan:
-        return cls(**{**message, "lanes": [LanePlan(**lane) for lane in message["lanes"]]})
+        lanes = [LanePlan(**lane) for lane in message["lanes"]]
+        return cls(**{**message, "lanes": lanes, "load": LoadPlan(**message["load"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +99,8 @@ class Drained:
     """Why rows could not be written; empty if all were."""
     figures: list[dict[str, Any]] = field(default_factory=list)
     """What `LiveFigures.take` gave: those that no report brought yet."""
+    health_parts: list[list[Any]] = field(default_factory=list)
+    """[file name, rows] of each part of `harness_health` written."""
 
     def to_message(self) -> dict[str, Any]:
         return asdict(self)

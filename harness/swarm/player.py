@@ -22,6 +22,11 @@ FAILURE_PAUSE_S = 1.0
 """Pause after a failed request: a server that refuses at once must not be asked in a tight loop."""
 
 
+def request_id_of(labels: Labels, session: Session, index: int) -> str:
+    """Of turn number `index`."""
+    return f"{labels.run_id}-{labels.target_number}-{session.number}-{index}"
+
+
 class Gate(Protocol):
     """Says when to stop: `wait` sleeps and returns True as soon as no further request may be sent."""
 
@@ -87,19 +92,31 @@ class Player:
         self._record = record
         self._slot = slot
 
-    def play(self, session: Session, load_began_ns: int) -> None:
+    def play(self, session: Session, origin_ns: int, first_turn: int = 0, due_ns: int | None = None) -> None:
         """Send the turns of `session` in order, and those of its sub-agents; returns when all of them have ended.
+
+        `origin_ns` is what the session's own times count from. Turns before `first_turn` are in its prompt, with their
+        scripted replies. `due_ns`: when that turn is due, as an open loop says; None: the session begins now, and if it
+        fails, a pause follows.
 
         A failed turn ends its own session, since the next one would build on its answer. Where another session waits
         for that end, it goes on. A greenlet that is killed in here takes those of the sub-agents with it.
         """
+        first = session.turns[first_turn]
+        free_ns = time.time_ns() if due_ns is None else due_ns - round(first.think_time_s * 1e9)
+        replies = [turn.reply for turn in session.turns[:first_turn]]
         try:
-            went_well = self._take_turns(Playing(session, self._client, time.time_ns()), load_began_ns)
+            went_well = self._take_turns(Playing(session, self._client, free_ns, replies=replies), origin_ns)
             self._sub_agents.join()
         finally:
             self._sub_agents.kill()
-        if not went_well:
+        if not went_well and due_ns is None:
             self._gate.wait(FAILURE_PAUSE_S)
+
+    @property
+    def streams(self) -> int:
+        """Requests under way."""
+        return sum([client.is_busy for client in self._clients])
 
     def cancel(self) -> None:
         """From another greenlet: end all requests under way; each is recorded as cancelled."""
@@ -111,10 +128,10 @@ class Player:
         for client in tuple(self._clients):
             client.close()
 
-    def _take_turns(self, playing: Playing, load_began_ns: int) -> bool:
+    def _take_turns(self, playing: Playing, origin_ns: int) -> bool:
         """Whether all turns were answered."""
         started: list[_Started] = []
-        for turn in playing.session.turns:
+        for turn in playing.session.turns[len(playing.replies) :]:
             for sub_agent in started:
                 if sub_agent.plan.before == turn.index:
                     sub_agent.greenlet.join()
@@ -122,7 +139,7 @@ class Player:
             due_ns = (
                 playing.free_ns + round(turn.think_time_s * 1e9)
                 if turn.due_s is None
-                else load_began_ns + round(turn.due_s * 1e9)
+                else origin_ns + round(turn.due_s * 1e9)
             )
             if self._gate.wait((due_ns - time.time_ns()) / 1e9):
                 return False
@@ -133,18 +150,18 @@ class Player:
             playing.replies.append(self._live(turn.index, playing.session, reply) if self._live_replies else turn.reply)
             for plan in playing.session.sub_agents:
                 if plan.after == turn.index:
-                    started.append(self._start(plan, playing, load_began_ns))
+                    started.append(self._start(plan, playing, origin_ns))
         return True
 
-    def _start(self, plan: SubAgent, parent: Playing, load_began_ns: int) -> _Started:
-        spawned_by = self._request_id(parent.session, plan.after)
+    def _start(self, plan: SubAgent, parent: Playing, origin_ns: int) -> _Started:
+        spawned_by = request_id_of(self._labels, parent.session, plan.after)
         playing = Playing(plan.session, self._connect(), parent.free_ns, spawned_by)
-        return _Started(plan, playing, self._sub_agents.spawn(self._play_sub_agent, playing, load_began_ns))
+        return _Started(plan, playing, self._sub_agents.spawn(self._play_sub_agent, playing, origin_ns))
 
-    def _play_sub_agent(self, playing: Playing, load_began_ns: int) -> None:
+    def _play_sub_agent(self, playing: Playing, origin_ns: int) -> None:
         self._clients.add(playing.client)
         try:
-            self._take_turns(playing, load_began_ns)
+            self._take_turns(playing, origin_ns)
         finally:
             self._clients.remove(playing.client)
             playing.client.close()
@@ -153,7 +170,7 @@ class Player:
         """Send one turn and record its row."""
         session, turn = playing.session, playing.session.turns[index]
         messages = session.prompt(index, playing.replies)
-        request_id = self._request_id(session, index)
+        request_id = request_id_of(self._labels, session, index)
         payload = self._engine.chat_payload(
             self._renderer.chat(messages), turn.output_tokens, cache_salt=self._labels.cache_salt, slot=self._slot
         )
@@ -179,9 +196,6 @@ class Player:
         return playing.client.post(
             "/chat/completions", payload, {"X-Request-Id": request_id, **self._engine.request_headers}, on_reply
         )
-
-    def _request_id(self, session: Session, index: int) -> str:
-        return f"{self._labels.run_id}-{self._labels.target_number}-{session.number}-{index}"
 
     def _live(self, index: int, session: Session, reply: Reply) -> Message:
         """What the engine said, as a message; its length is what the engine counted."""

@@ -20,13 +20,18 @@ from harness.workload.learning import learn
 from harness.workload.lexicon import Lexicon
 from harness.workload.pressure import solve_pressure
 from harness.workload.scenario import Scenario, load_scenario
+from harness.workload.schedule import sessions_before
 from harness.workload.words import CANDIDATES
 from harness.workload.workload import Workload
 
 logger = logging.getLogger(__name__)
 
 USERS = 4
-"""How many users are started if nobody says how many."""
+"""How many users a closed loop starts if nobody says how many."""
+SEATS = 1000
+"""How many sessions an open loop lets live at a time on each target if nobody says how many."""
+STAGGERED = 10_000
+"""As many sessions that began before the load does are looked at, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,19 @@ class Preparation:
     @property
     def users(self) -> int:
         """How many users are to be started."""
+        if self.options.load == "open":
+            return self.options.users or SEATS * len(self.legs[0])
         return self.options.users or _running_users(self.scenario, self.legs) or USERS
+
+    @property
+    def ramps(self) -> bool:
+        """Whether users are started little by little: Locust starts as many as its spawn rate at once."""
+        spawn_rate = self.options.spawn_rate
+        return self.users > (1 if spawn_rate is None else spawn_rate) and not self._starts_all_at_once
+
+    @property
+    def _starts_all_at_once(self) -> bool:
+        return self.options.load == "open" and self.options.spawn_rate is None
 
 
 def prepare(options: RunOptions) -> Preparation:
@@ -94,14 +111,48 @@ def prepare(options: RunOptions) -> Preparation:
     run_id = options.run_id or f"{time.strftime('%Y%m%d-%H%M%S')}-{scenario.name}"
     # A run may have the name of one elsewhere, whose texts the servers have seen.
     made = Preparation(options, run_id, f"{run_id}-{secrets.token_hex(4)}", scenario, lanes)
+    _check_load(made)
     running = _running_users(scenario, made.legs)
-    if running and made.users != running:
+    if options.load == "closed" and running and made.users != running:
         raise InputError(
             f"Scenario {scenario.name} has {scenario.running_sessions} running sessions"
             f"{' on each target' if len(made.legs[0]) > 1 else ''}, but {made.users} users were asked for: start "
             f"{running} users."
         )
     return made
+
+
+def _check_load(made: Preparation) -> None:
+    """Whether sessions can arrive as they are to, and be under way at first."""
+    options, scenario = made.options, made.scenario
+    if options.stagger and scenario.kind == "replay":
+        raise InputError(
+            f"Scenario {scenario.name} replays a trace, whose sessions begin at its times: leave out stagger."
+        )
+    if options.load == "closed":
+        return
+    workload = Workload(scenario, "")
+    if options.rate is None and workload.session(0).starts_s is None:
+        raise InputError(
+            f"Sessions are to arrive at the times of a trace, but scenario {scenario.name} has none: take a replay of "
+            "a trace that has times, or other arrivals and a rate."
+        )
+    if scenario.running_sessions is not None:
+        raise InputError(
+            f"Scenario {scenario.name} keeps {scenario.running_sessions} sessions running, as an open loop does not: "
+            "take a closed one, or a scenario without running_sessions and pressure."
+        )
+    before = sessions_before(workload, options.rate) if options.stagger and options.rate is not None else 0
+    if before > STAGGERED:
+        raise InputError(
+            f"stagger would have to look at {before} sessions that began before the load, as scenario {scenario.name} "
+            f"can pause for long; {STAGGERED} is the limit: make its longest pauses shorter, or leave out stagger."
+        )
+    if made.ramps:
+        raise InputError(
+            f"In an open loop users are seats for sessions, all of them there from the start: make the spawn rate (in "
+            f"the form: Ramp up) {made.users} or more, or the users fewer."
+        )
 
 
 def _running_users(scenario: Scenario, legs: Sequence[Sequence[Lane]]) -> int | None:

@@ -10,7 +10,8 @@ from harness.swarm.worker import WorkerRun
 
 
 class SessionUser(User):
-    """Plays the sessions of the run's scenario, one after the other. Subclass it in a locustfile."""
+    """Plays sessions of the run's scenario, one after the other; in an open loop those that arrive, so it may be idle.
+    Subclass it in a locustfile."""
 
     abstract = True
     run_of_this_worker: WorkerRun | None = None

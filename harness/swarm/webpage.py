@@ -1,4 +1,5 @@
-"""Locust's page: wrong input is answered in the form, before anything starts; a tab shows the run's figures."""
+"""Locust's page: wrong input is answered in the form, before anything starts; the form keeps what was filled in; a tab
+is kvswarm's own."""
 
 from __future__ import annotations
 
@@ -11,9 +12,11 @@ from flask import Response, jsonify, request
 from locust.runners import STATE_CLEANUP, STATE_RUNNING, STATE_STOPPING
 
 from harness.errors import InputError, KvswarmError
-from harness.swarm.live import COLUMNS
+from harness.swarm.prepare import SEATS, USERS
 
-TAB = "kvswarm"
+TAB = {"key": "prefix-cache", "title": "Prefix cache"}
+SCRIPT = '<script type="module" src="./kvswarm/assets/tab.js"></script>'
+"""Draws into the tab, and explains the fields of the form."""
 
 
 def attach(web_ui: Any, make_ready: Callable[[Namespace], None], call_off: Callable[[], None]) -> None:
@@ -55,20 +58,37 @@ def _take_host(environment: Any, target: str) -> None:
         environment.host = host
 
 
-def add_tab(web_ui: Any, rows: Callable[[], list[dict[str, Any]]]) -> None:
-    """Add a tab with the table that `rows` gives each time that the page asks how the run goes."""
-    structure = [{"key": key, "title": title} for key, title in COLUMNS.items()]
-    web_ui.template_args.update(
-        extended_tabs=[{"key": TAB, "title": TAB}], extended_tables=[{"key": TAB, "structure": structure}]
-    )
+def add_tab(web_ui: Any) -> None:
+    """Add the tab, and the script that fills it."""
+    web_ui.template_args["extended_tabs"] = [TAB]
 
-    def add_rows(response: Response) -> Response:
+    def change(response: Response) -> Response:
         if request.endpoint == "locust.request_stats" and response.is_json:
-            stats = {**response.get_json(), "extended_stats": [{"key": TAB, "data": rows()}]}
+            stats = response.get_json()
             if stats["state"] in (STATE_STOPPING, STATE_CLEANUP):
                 # At any state but running the page stops asking, and would show for ever that the run is being stopped.
-                stats["state"] = STATE_RUNNING
-            response.set_data(json.dumps(stats))
+                response.set_data(json.dumps({**stats, "state": STATE_RUNNING}))
+        elif request.endpoint == "locust.index" and response.mimetype == "text/html":
+            response.set_data(response.get_data(as_text=True).replace("</body>", f"{SCRIPT}</body>"))
         return response
 
-    web_ui.app.after_request(add_rows)
+    web_ui.app.after_request(change)
+
+
+def arrange_form(web_ui: Any) -> None:
+    """The fields come in the order of the options, hold what was started last, and are explained below themselves."""
+    web_ui.app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
+    locusts = web_ui.update_template_args
+
+    def update_template_args() -> None:
+        locusts()
+        arguments, options = web_ui.template_args, web_ui.environment.parsed_options
+        arguments["num_users"] = arguments["num_users"] or USERS
+        arguments["spawn_rate"] = arguments["spawn_rate"] or arguments["num_users"]
+        fields = arguments["extra_options"]
+        # Locust puts the help into the label, which has room for some words only.
+        arguments["kvswarm"] = {"help": {name: field["help_text"] for name, field in fields.items()}, "seats": SEATS}
+        for name, field in fields.items():
+            field.update(help_text=None, default_value=getattr(options, name))
+
+    web_ui.update_template_args = update_template_args

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import itertools
 import logging
-import resource
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,58 +15,21 @@ import gevent
 from gevent.event import Event
 
 from harness.client.reply import Reply
-from harness.client.row import Labels
-from harness.client.timed import TimedClient
-from harness.engines.detect import bind
-from harness.engines.target import Target
 from harness.record.run_directory import is_there
 from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
+from harness.swarm.delivery import Delivery
+from harness.swarm.health import HealthWatch, cpu_s
+from harness.swarm.lane import Lane
 from harness.swarm.live import LiveFigures
-from harness.swarm.outbox import Outbox
-from harness.swarm.plan import FLUSH_EVERY_S, Drained, LanePlan, Plan
-from harness.swarm.player import Gate, Player
-from harness.workload.lexicon import Lexicon
+from harness.swarm.open_loop import OpenLoop
+from harness.swarm.plan import FLUSH_EVERY_S, Drained, Plan
+from harness.swarm.player import Player
+from harness.swarm.ramp import RAMP, Ramp
 from harness.workload.scenario import Scenario
-from harness.workload.session import Session
-from harness.workload.text import Renderer
-from harness.workload.workload import Workload
+from harness.workload.schedule import Arrival
 
 logger = logging.getLogger(__name__)
-
-
-class _Lane:
-    """This worker's part of the load on one target."""
-
-    def __init__(self, plan: Plan, lane: LanePlan, scenario: Scenario) -> None:
-        self._target = Target.model_validate(lane.target)
-        self._engine = bind(lane.engine, self._target, lane.model)
-        self._workload = Workload(scenario, lane.nonce)
-        self._live_replies = scenario.replies == "live"
-        self._renderer = Renderer(Lexicon.from_json(lane.lexicon), scenario)
-        self._labels = Labels(
-            run_id=plan.run_id,
-            target=self._target.name,
-            target_number=lane.number,
-            engine=lane.engine,
-            model=lane.model,
-            scenario=scenario.name,
-            kind=scenario.kind,
-            phase="measure",
-            worker=plan.worker,
-            cache_salt=lane.cache_salt,
-        )
-        self._sessions = itertools.count(plan.worker, plan.workers)
-        self._first_user, self._users_apart = plan.worker, plan.workers
-        self._slots = lane.slots
-
-    def player(self, user: int, gate: Gate, record: Callable[[dict[str, Any], Reply], None]) -> Player:
-        connect = partial(TimedClient, self._target, self._engine.read_event)
-        slot = None if self._slots is None else (self._first_user + user * self._users_apart) % self._slots
-        return Player(self._labels, user, connect, self._engine, self._renderer, self._live_replies, gate, record, slot)
-
-    def next_session(self) -> Session:
-        return self._workload.session(next(self._sessions))
 
 
 class RequestFailed(Exception):
@@ -87,29 +50,61 @@ class WorkerRun:
         self.live = LiveFigures()
         self._fire_request = fire_request
         scenario = Scenario.from_json(plan.scenario)
-        self._lanes = [_Lane(plan, lane, scenario) for lane in plan.lanes]
+        self._lanes = [Lane(plan, lane, scenario) for lane in plan.lanes]
         self._users = itertools.count()
-        self._players: dict[Player, _Lane] = {}
+        self._players: dict[Player, Lane] = {}
         self._in_flight = 0
+        self._sessions: Counter[str] = Counter()
+        """Those in flight, by target."""
         self._draining = Event()
         self._drained = Event()
         self._rows = self._failed = self._cancelled = 0
-        self._cpu_s, self._wall_s = _cpu_s(), time.monotonic()
-        self._began_ns = time.time_ns()
-        """When the load began, as far as this worker knows."""
-        self._bad_row = self._unwritten = self._reason = ""
-        self._send_part = send_part
-        self._outbox = None if is_there(plan.folder, plan.run_id) else Outbox(plan.run_id)
+        self._cpu_s, self._wall_s = cpu_s(), time.monotonic()
+        self._fresh: set[Player] = set()
+        """Those that have played no session yet."""
+        self.ramp = Ramp(plan.load)
+        self._bad_row = self._unwritten = self._undelivered = self._reason = ""
+        self.delivery = None if is_there(plan.folder, plan.run_id) else Delivery(plan.run_id, send_part)
+        """None: parts are written by this worker itself."""
+        store = plan.folder if self.delivery is None else self.delivery.outbox
         self._writer = PartWriter(
-            self._outbox or plan.folder,
+            store,
             f"requests/part-{plan.leg}-{plan.worker:04d}",
             REQUESTS,
             in_thread=gevent.get_hub().threadpool.apply,
+            clock_ahead_ns=plan.clock_ahead_ns,
         )
         self._flusher = gevent.spawn(self._flush_now_and_then)
+        self._loops = (
+            {
+                lane: OpenLoop(lane.arrivals(), plan.load.start_ns, partial(self._refuse, lane), self._draining)
+                for lane in self._lanes
+            }
+            if plan.load.arrivals is not None
+            else {}
+        )
+        """Empty: a closed loop."""
         # What is there now stays, so the collector need not look at it again and again while streams wait.
         gc.collect()
         gc.freeze()
+        self._health = HealthWatch(plan.run_id, plan.leg, plan.worker, store, self._gauges, plan.clock_ahead_ns)
+
+    def _gauges(self) -> dict[str, int]:
+        return {
+            "live_sessions": self._in_flight,
+            "streams": sum([player.streams for player in self._players]),
+            "rows_waiting": self._writer.unwritten_rows,
+        }
+
+    def report(self) -> dict[str, Any]:
+        """What the page shows of this worker, since the last call: plain values for `Board.take`."""
+        return {
+            "run_id": self.plan.run_id,
+            "worker": self.plan.worker,
+            "figures": self.live.take(),
+            "sessions": dict(self._sessions),
+            "health": self._health.take_recent(),
+        }
 
     # --- what a user does ----------------------------------------------------------------------
 
@@ -120,23 +115,57 @@ class WorkerRun:
         lane = self._lanes[(user + self.plan.worker) % len(self._lanes)]
         player = lane.player(user, gate=self, record=self._record)
         self._players[player] = lane
+        self._fresh.add(player)
         return player
 
     def retire(self, player: Player) -> None:
         """The user of `player` has stopped."""
         player.close()
         self._players.pop(player, None)
+        self._fresh.discard(player)
 
     def play_one(self, player: Player) -> None:
-        """Play the next session of this worker, with its sub-agents, on the player's target."""
+        """Play a session of this worker, with its sub-agents, on the player's target.
+
+        In a closed loop it is the next one; in an open loop the player waits for one that arrives, and returns without
+        when the run drains.
+        """
+        lane = self._players[player]
+        arrival = None
+        if self._loops and (arrival := self._loops[lane].wait()) is None:
+            return
+        if arrival is not None and self._is_full:
+            self._record(*lane.refused(arrival, "the master does not take the rows, and no more can be kept"))
+            return
+        is_first = player in self._fresh
+        self._fresh.discard(player)
         self._in_flight += 1
+        self._sessions[lane.target] += 1
         try:
-            player.play(self._players[player].next_session(), self._began_ns)
+            if arrival is None:
+                lane.play_next(player, under_way=is_first and self.plan.load.stagger)
+            else:
+                lane.play(player, arrival)
         finally:
             self._in_flight -= 1
+            self._sessions[lane.target] -= 1
+
+    def _refuse(self, lane: Lane, arrival: Arrival) -> None:
+        seats = list(self._players.values()).count(lane)
+        self._record(*lane.refused(arrival, f"all {seats} seats of this worker were taken"))
+
+    @property
+    def live_sessions(self) -> int:
+        """Being played now, sub-agents not counted."""
+        return self._in_flight
 
     def closed(self) -> bool:
-        return bool(self._draining.is_set())
+        """Also while the master does not take the rows: they would have nowhere to go."""
+        return bool(self._draining.is_set()) or self._is_full
+
+    @property
+    def _is_full(self) -> bool:
+        return self.delivery is not None and self.delivery.outbox.is_full
 
     def wait(self, seconds: float) -> bool:
         if seconds > 0:
@@ -144,6 +173,8 @@ class WorkerRun:
         return self.closed()
 
     def _record(self, row: dict[str, Any], reply: Reply) -> None:
+        if not self.ramp.is_over(row["t_due"] if row["t_send"] is None else row["t_send"]):
+            row["phase"] = RAMP
         try:
             self._writer.add(row)
         except (ValueError, TypeError, KeyError) as error:
@@ -154,10 +185,12 @@ class WorkerRun:
         failed = reply.status != "ok"
         self._failed += failed
         self._cancelled += reply.status == "cancelled"
+        if reply.is_socket_error:
+            self._health.count_socket_error()
         self._fire_request(
             request_type="POST",
             name=f"{row['kind']} {row['warmth']}",
-            response_time=reply.e2e_ms or 0.0,
+            response_time=None if reply.status == "refused" else reply.e2e_ms or 0.0,
             response_length=reply.bytes,
             exception=RequestFailed(": ".join(filter(None, (reply.status, reply.error)))) if failed else None,
             context={},
@@ -182,13 +215,17 @@ class WorkerRun:
         except KeyboardInterrupt:
             self.cut_drain_short()
         if is_first:
+            for loop in self._loops.values():
+                loop.close()
             self.cut_drain_short()
             self._wait_for_requests(5.0)
             for player in self._players:
                 player.close()
             self._flusher.kill()
+            self._health.close()
             self._flush()
-            self._cpu_s, self._wall_s = _cpu_s() - self._cpu_s, time.monotonic() - self._wall_s
+            self._deliver()
+            self._cpu_s, self._wall_s = cpu_s() - self._cpu_s, time.monotonic() - self._wall_s
             self._drained.set()
         self._drained.wait()
         return Drained(
@@ -202,9 +239,14 @@ class WorkerRun:
             cancelled=self._cancelled,
             cpu_s=self._cpu_s,
             wall_s=self._wall_s,
-            problem=self._bad_row or self._unwritten,
+            problem=self._bad_row or self._unwritten or self._undelivered or self._loop_problem,
             figures=self.live.take(),
+            health_parts=[list(part) for part in self._health.parts],
         )
+
+    @property
+    def _loop_problem(self) -> str:
+        return next((loop.problem for loop in self._loops.values() if loop.problem), "")
 
     def cut_drain_short(self) -> None:
         """Cancel what is in flight at once; `drain` then ends soon."""
@@ -221,18 +263,21 @@ class WorkerRun:
             gevent.sleep(FLUSH_EVERY_S)
             self._flush()
 
+    def _deliver(self) -> None:
+        if self.delivery is None:
+            return
+        self._undelivered = self.delivery.finish()
+        if self._unwritten and not self._undelivered:  # there was no room for the last rows
+            self._flush()
+            self._undelivered = self.delivery.finish()
+        self.delivery.close()
+
     def _flush(self) -> None:
         try:
             self._writer.flush()
-            if self._outbox is not None:
-                self._outbox.send(self._send_part)
+            self._health.flush()
         except OSError as error:
             self._unwritten = f"rows could not be written to {self.plan.folder}: {error}"
             logger.error("kvswarm: %s", self._unwritten)
         else:
             self._unwritten = ""
-
-
-def _cpu_s() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime

@@ -57,11 +57,13 @@ class Workload:
 
     def longest_request_tokens(self, template: Template) -> int:
         """The context that a request can need: the longest prompt and the longest answer to it."""
-        return self.longest_prompt_tokens(template) + self._longest_session().turns[-1].output_tokens
+        return self.longest_prompt_tokens(template) + self.longest_session.turns[-1].output_tokens
+
+    @property
+    def longest_session(self) -> Session:
+        """All draws of it come out largest."""
+        return with_branch(self._make_longest(), longest_branch(self.levels))
 
     def _longest_prompt(self) -> tuple[Message, ...]:
-        session = self._longest_session()
+        session = self.longest_session
         return session.prompt(len(session.turns) - 1, [turn.reply for turn in session.turns[:-1]])
-
-    def _longest_session(self) -> Session:
-        return with_branch(self._make_longest(), longest_branch(self.levels))

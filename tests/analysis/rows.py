@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.record.manifest import MetricNames, TargetRecord
-from harness.record.schema import REQUESTS, SERVER_METRICS
+from harness.record.schema import HARNESS_HEALTH, REQUESTS, SERVER_METRICS
 
 Row = dict[str, Any]
 
@@ -38,3 +38,11 @@ def sample(name: str, value: float, t_ns: int, moment: str, **changes: Any) -> R
 def scrape(t_ns: int, moment: str, values: dict[str, float], **changes: Any) -> list[Row]:
     """A page that was read: `up` and the given counters."""
     return [sample(name, value, t_ns, moment, **changes) for name, value in ({"up": 1.0} | values).items()]
+
+
+def second(number: int, worker: int = 0, **changes: Any) -> Row:
+    """Second `number` of a worker that kept up."""
+    row = dict.fromkeys(HARNESS_HEALTH.names)
+    row |= {"run_id": "r1", "worker": worker, "t_ns": number * 1_000_000_000, "span_ms": 1_000.0, "cpu_share": 0.1}
+    row |= {"loop_lag_p50_ms": 0.2, "loop_lag_max_ms": 3.0, "gc_pauses": 0, "gc_pause_ms": 0.0, "gc_longest_ms": 0.0}
+    return row | {"socket_errors": 0} | changes

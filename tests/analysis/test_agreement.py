@@ -45,10 +45,14 @@ def test_requests_of_any_status_count_if_they_were_sent(make_run: MakeRun) -> No
     assert found.sentence() == "cached: equal; prompt: counters 10 tokens more (1 of 3 requests report no count)"
 
 
-def test_since_the_warm_up_only_measured_requests_count(make_run: MakeRun) -> None:
-    rows = [request(phase="warmup", cached_tokens=9, prompt_tokens=99), request(cached_tokens=1, prompt_tokens=10)]
+def test_since_the_warm_up_the_requests_of_the_load_count(make_run: MakeRun) -> None:
+    rows = [
+        request(phase="warmup", cached_tokens=9, prompt_tokens=99),
+        request(phase="ramp", cached_tokens=2, prompt_tokens=20),
+        request(cached_tokens=1, prompt_tokens=10),
+    ]
 
-    assert compare(make_run, rows, 1, 10).sentence() == "exactly equal"
+    assert compare(make_run, rows, 3, 30).sentence() == "exactly equal"
 
 
 def test_since_before_all_requests_sent_after_that_scrape_count(make_run: MakeRun) -> None:

@@ -149,6 +149,15 @@ def test_after_a_complete_reset_nothing_of_before_is_there() -> None:
     assert steps_of(rows, SGLANG, cold_start="reset: SGLang emptied its cache").shareable == 0
 
 
+def test_what_the_ramp_brought_into_the_cache_is_there_when_measuring_begins() -> None:
+    rows = [sent([(A, 100)], 0, phase="ramp", cached_tokens=0), sent([(A, 100), (B, 10)], 10, cached_tokens=100)]
+    fall = fall_of(rows, SGLANG, cold_start="reset: SGLang emptied its cache")
+    assert [(part.key, part.steps.requests, part.steps.expected) for part in fall.by_phase] == [
+        ("ramp", 1, 0),
+        ("measure", 1, 100),
+    ]
+
+
 def test_what_the_engine_does_not_report_is_unexplained_from_some_token_on() -> None:
     cold = sent([(A, 60), (B, 40)], 0, cached_tokens=0, session=1, turn=0)
     short = sent([(A, 60), (B, 40), (C, 10)], 10, cached_tokens=60, session=1, turn=1)

@@ -44,6 +44,7 @@ def test_nothing_listens(connect: Connect) -> None:
     assert reply.status == "connect_error"
     assert reply.error == f"cannot connect to 127.0.0.1:{port}: Connection refused"
     assert (reply.t_send, reply.connect_ms, reply.http_status) == (None, None, None)
+    assert reply.is_socket_error
 
 
 def test_the_host_is_unknown(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +89,7 @@ def test_a_reset_in_mid_stream_keeps_what_came(serve: Serve, connect: Connect) -
     reply = post(connect(server.url))
     assert (reply.status, reply.text, reply.chunks) == ("stream_error", "ab", 2)
     assert reply.error == "the connection broke: Connection reset by peer"
+    assert reply.is_socket_error
     assert reply.ttft_ms is not None
     assert (reply.t_end, reply.e2e_ms) == (None, None)
     assert server.connections == 1
@@ -132,6 +134,7 @@ def test_a_request_that_gets_no_answer_is_never_sent_twice(serve: Serve, connect
 def test_an_error_in_mid_stream(error: bytes, serve: Serve, connect: Connect) -> None:
     reply = post(connect(serve(hang_after(*STARTED, error, LAST_CHUNK)).url))
     assert (reply.status, reply.error, reply.text) == ("stream_error", "out of memory", "ab")
+    assert not reply.is_socket_error
 
 
 def test_something_that_is_no_http_server(serve: Serve, connect: Connect) -> None:

@@ -72,11 +72,24 @@ class Page:
         found.send_keys(Keys.CONTROL, "a")
         found.send_keys(Keys.DELETE, str(text))
 
+    def value(self, field: str) -> str:
+        """What the text field holds."""
+        return str(self.browser.find_elements(By.NAME, field)[-1].get_attribute("value"))
+
     def choose(self, field: str, choice: str) -> list[str]:
         """Choose in the dropdown; returns all choices."""
         select = Select(self.browser.find_elements(By.NAME, field)[-1])
         select.select_by_visible_text(choice)
         return [option.text for option in select.options]
+
+    def texts(self, selector: str) -> list[str]:
+        """What stands in each element that the CSS selector finds."""
+        return [str(found.text) for found in self.browser.find_elements(By.CSS_SELECTOR, selector)]
+
+    def resize(self, width: int, height: int) -> None:
+        """As on a device of that size, in CSS pixels."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
     def alerts(self) -> str:
         """What stands in the form's coloured boxes."""

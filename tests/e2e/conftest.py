@@ -129,12 +129,12 @@ class SlowServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, delay_s: float) -> None:
-        super().__init__(("127.0.0.1", 0), SlowHandler)
+    def __init__(self, delay_s: float, host: str = "127.0.0.1") -> None:
+        super().__init__((host, 0), SlowHandler)
         self.delay_s = delay_s
         self.delays_the_check = False
         self.asked: list[str] = []
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
+        self.url = f"http://{host}:{self.server_address[1]}/v1"
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that closes its connection is nothing to report."""

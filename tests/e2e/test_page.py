@@ -1,4 +1,4 @@
-"""Locust's page in a real browser: form, tab, editing, stopping, and wrong input."""
+"""Locust's page in a real browser: form, live figures, editing, stopping, report, and wrong input."""
 
 from __future__ import annotations
 
@@ -8,16 +8,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests as http
+from selenium.webdriver.common.by import By
 
 from harness.analysis import Run, load
 from harness.command import kvswarm
 from harness.embedded.process import free_port
-from harness.embedded.server import RunningServer
+from harness.embedded.server import RunningServer, running_server
+from harness.sim.options import SimOptions
 from tests.e2e.browser import Page, open_browser
 from tests.e2e.conftest import CHAT, Locust, SlowServer
 from tests.e2e.test_exact import check_exact
 
 WARM, COLD = "multi-round warm", "multi-round cold"
+LEGEND = """return [...document.querySelectorAll('.kvswarm .legend span')].map(
+    one => [one.childNodes[1].textContent, one.querySelector('b').textContent])"""
+THEME = """const shown = () => document.querySelector('.kvswarm').dataset.theme, before = shown();
+    const toggle = [...document.querySelectorAll('header button')].at(-1);
+    toggle.click();
+    return new Promise(done => setTimeout(() => {
+        const after = shown();
+        toggle.click();
+        done([before, after]);
+    }, 500));"""
+UNKNOWN = "\u2013"
+LOADED = "return performance.getEntriesByType('resource').map(entry => entry.name)"
 
 
 @pytest.fixture(scope="module")
@@ -53,23 +68,24 @@ def recorded(run: Run) -> dict[str, int]:
     return {f"multi-round {warmth}": n for warmth, n in run.measured.groupby("warmth").size().items()}
 
 
+def legend(page: Page) -> dict[str, str]:
+    """Name of a line in the charts -> its value; of several of one name, the last."""
+    return {name.strip(): value for name, value in page.browser.execute_script(LEGEND)}
+
+
 def state(page: Page) -> str:
     """Of the run that the tab shows."""
-    return next((line.rpartition(": ")[2] for line in page.figures() if line.startswith("Run ")), "")
+    return "".join(page.texts(".kvswarm .run")).rpartition(": ")[2]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_run_from_form_to_record(
-    workers: int, open_page: Callable[..., Page], llama_cpp: RunningServer, tmp_path: Path
-) -> None:
-    page = open_page(workers=workers)
-    page.press("custom parameters")
+def test_a_run_from_form_to_record(open_page: Callable[..., Page], llama_cpp: RunningServer, tmp_path: Path) -> None:
+    page = open_page()
     page.write("target", llama_cpp.url)
     assert {"agent-loop", "long-document", "multi-round"} <= set(page.choose("scenario", "demo-multi-round"))
     page.write("userCount", 2)
     page.write("spawnRate", 2)
     page.press("start")
-    page.press("kvswarm")
+    page.press("prefix cache")
     page.until(lambda: requests(page.figures())[WARM] >= 3)
     assert state(page) == "running"
 
@@ -81,11 +97,10 @@ def test_a_run_from_form_to_record(
     page.until(lambda: requests(page.figures())[WARM] > before)
 
     page.press("stop")
-    page.until(lambda: page.buttons("new"))
-    assert state(page) == "complete"
+    page.until(lambda: state(page) == "complete")
     figures = page.figures()
     (folder,) = (tmp_path / "results").iterdir()
-    assert f"Tables: {kvswarm()} report {folder}" in figures
+    assert f"In a terminal: {kvswarm()} report {folder}" in page.texts(".kvswarm .note")
 
     run = load(folder)
     assert (run.manifest.scenario_name, run.manifest.stopped_by) == ("demo-multi-round", "stop")
@@ -104,6 +119,46 @@ def test_a_run_from_form_to_record(
         assert reported_by == f"{len(of_group)} of {len(of_group)}"
 
 
+def test_the_live_figures_move_and_lead_to_the_report(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    with running_server(SimOptions(manner="vllm", kv_tokens=40_000, time_scale=20.0)) as server:
+        page = open_page("--target", server.url, "--drain-timeout", 5, workers=2)
+        page.choose("scenario", "multi-round")
+        page.write("changes", "think_time_s=0.2")
+        page.write("userCount", 8)
+        page.write("spawnRate", 2)
+        page.press("start")
+        page.press("prefix cache")
+        page.until(lambda: "ramp: not measured yet" in page.texts(".kvswarm .badge"))
+        page.until(lambda: "measuring" in page.texts(".kvswarm .badge"))
+        page.until(lambda: legend(page)["server's counters"] != UNKNOWN and legend(page)["p99"] != UNKNOWN)
+        before = page.texts(".kvswarm .tiles b")
+        page.until(lambda: page.texts(".kvswarm .tiles b") != before)
+        assert legend(page)["live sessions"] == "8"
+        assert legend(page)["KV capacity"] == "40 k"
+        assert len(page.browser.find_elements(By.CSS_SELECTOR, ".kvswarm polyline")) > 10
+
+        page.resize(390, 844)
+        page.until(lambda: page.browser.execute_script("return document.documentElement.scrollWidth") == 390)
+        page.resize(1280, 1000)
+        assert page.browser.execute_script(THEME) == ["light", "dark"]
+
+        page.press("stop")
+        page.until(lambda: state(page) == "complete")
+    (link,) = page.browser.find_elements(By.LINK_TEXT, "Open the report")
+    page.browser.get(link.get_attribute("href"))
+    page.until(lambda: "How far to trust it" in page.text())
+    (folder,) = (tmp_path / "results").iterdir()
+    run = load(folder)
+    assert {"ramp", "measure"} <= set(run.requests.phase)
+    # By hand, the figure that the report shows: rounded down to a tenth of a percent.
+    hits = run.measured.cached_tokens.sum() / run.measured.prompt_tokens.sum()
+    assert f"{100 * hits:.1f} %" in page.text()
+    part = run.manifest.parts.requests[0]
+    (link,) = page.browser.find_elements(By.LINK_TEXT, part.name)
+    assert http.get(link.get_attribute("href"), timeout=10).content == (folder / part.name).read_bytes()
+    assert all(name.startswith(page.url) for name in page.browser.execute_script(LOADED))
+
+
 def test_a_second_run_begins_at_zero_and_unknown_stays_unknown(
     open_page: Callable[..., Page],
     slow_server: Callable[[float], SlowServer],
@@ -113,16 +168,18 @@ def test_a_second_run_begins_at_zero_and_unknown_stays_unknown(
     slow = slow_server(0.2)
     words = ["--scenario", scenario(CHAT), "--target", slow.url, "--users", 4, "--spawn-rate", 4]
     page = open_page(*words, workers=2)
+    page.write("drainTimeout", 7)
     page.press("start")
-    page.press("kvswarm")
+    page.press("prefix cache")
     shown = []
     for again in (False, True):
         if again:
             page.press("new")
+            page.until(lambda: page.value("drainTimeout") == "7")  # the form holds what was started last
             page.press("start")
         page.until(lambda: state(page) == "running" and requests(page.figures())[COLD] >= 4)
         page.press("stop")
-        page.until(lambda: page.buttons("new"))
+        page.until(lambda: state(page) == "complete")
         shown.append(page.figures())
     runs = [load(folder) for folder in sorted((tmp_path / "results").iterdir())]
     assert [requests(figures) for figures in shown] == [recorded(run) for run in runs]
@@ -136,13 +193,20 @@ def test_wrong_input_is_answered_in_the_form_and_nothing_starts(
 ) -> None:
     page = open_page()
     nowhere = f"http://127.0.0.1:{free_port()}/v1"
-    page.press("custom parameters")
     page.press("start")
     page.until(lambda: "No target: say whom to load" in page.alerts())
     page.write("target", nowhere)
     page.press("start")
     page.until(lambda: nowhere in page.alerts() and "nothing listens" in page.alerts())
     page.write("target", llama_cpp.url)
+    page.write("pressure", "high")
+    page.press("start")
+    page.until(lambda: "pressure is 'high'; it must be a number above 0" in page.alerts())
+    page.write("pressure", "")
+    page.choose("load", "open")
+    page.press("start")
+    page.until(lambda: "An open loop needs a rate" in page.alerts())
+    page.choose("load", "closed")
     page.write("model", "gpt-17")
     page.press("start")
     page.until(lambda: "gpt-17" in page.alerts() and "tiny" in page.alerts())
@@ -164,7 +228,7 @@ def test_several_targets_have_their_turns_from_one_press_of_start(
     words = ["--scenario", scenario(CHAT), "--target", f"{first.url},{second.url}"]
     page = open_page(*words, "--users", 2, "--spawn-rate", 2, "--run-time", "4s", workers=2)
     page.press("start")
-    page.press("kvswarm")
+    page.press("prefix cache")
     page.until(lambda: state(page) == "complete", timeout=120)
     page.until(lambda: page.buttons("new"))
     (folder,) = (tmp_path / "results").iterdir()
@@ -185,10 +249,10 @@ def test_stop_ends_a_run_before_the_targets_that_wait_for_their_turn(
     words = ["--scenario", scenario(CHAT), "--target", f"{first.url},{second.url}"]
     page = open_page(*words, "--users", 2, "--spawn-rate", 2, "--run-time", "60s")
     page.press("start")
-    page.press("kvswarm")
+    page.press("prefix cache")
     page.until(lambda: len(first.asked) > 4)
     page.press("stop")
     page.until(lambda: state(page) == "incomplete")
     page.until(lambda: page.buttons("new"))
-    assert any(line.startswith("Problem: target") and "was not loaded" in line for line in page.figures())
+    assert any(line.startswith("target") and "was not loaded" in line for line in page.texts(".kvswarm .problems li"))
     assert second.asked == []

@@ -73,7 +73,9 @@ def test_what_outlasts_the_drain_is_cancelled_and_kept(
     assert rows.cached_tokens.isna().all()
 
 
+@pytest.mark.parametrize("workers", [0, 2])
 def test_a_second_ctrl_c_cuts_the_drain_short(
+    workers: int,
     slow_server: Callable[[float], SlowServer],
     scenario: Callable[[str], Path],
     start_locust: Callable[..., Locust],
@@ -81,7 +83,7 @@ def test_a_second_ctrl_c_cuts_the_drain_short(
 ) -> None:
     slow = slow_server(60.0)
     words = [*headless(slow, scenario(CHAT)), "--drain-timeout", 600, "--warm-up-requests", 0]
-    locust = start_locust("multi_round.py", *words, workers=2)
+    locust = start_locust("multi_round.py", *words, workers=workers)
     wait_until(lambda: len(slow.asked) == USERS)
     os.killpg(locust.process.pid, signal.SIGINT)
     with pytest.raises(TimeoutError):
@@ -89,9 +91,10 @@ def test_a_second_ctrl_c_cuts_the_drain_short(
     os.killpg(locust.process.pid, signal.SIGINT)
     code, output = locust.wait(60)
     assert code == 0, output
-    rows = load("latest", tmp_path / "results").measured
-    assert sorted(rows.request_id) == sorted(slow.asked)
-    assert (rows.status == "cancelled").all()
+    run = load("latest", tmp_path / "results")
+    assert (run.manifest.state, run.manifest.stopped_by) == ("complete", "signal")
+    assert sorted(run.measured.request_id) == sorted(slow.asked)
+    assert (run.measured.status == "cancelled").all()
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.swarm.live import COLUMNS, LiveFigures, run_lines
+from harness.swarm.live import COLUMNS, HIT, MISS, UNREPORTED, LiveFigures, outcome
 from tests.swarm.fakes import through_locust
 
 STATUSES = ["ok", "ok", "ok", "http_error", "truncated", "cancelled"]
@@ -18,7 +18,7 @@ STATUSES = ["ok", "ok", "ok", "http_error", "truncated", "cancelled"]
 def request(**changes: Any) -> dict[str, Any]:
     """The columns of a finished request that the figures are made of."""
     row = {"target": "here", "kind": "agent-loop", "warmth": "cold", "status": "ok", "ttft_ms": 100.0, "tpot_ms": 10.0}
-    return {**row, "prompt_tokens": 1000, "cached_tokens": 0, **changes}
+    return {**row, "late_ms": 0.5, "prompt_tokens": 1000, "cached_tokens": 0, **changes}
 
 
 def cells(*rows: dict[str, Any]) -> dict[str, Any]:
@@ -40,6 +40,7 @@ requests = st.builds(
     tpot_ms=st.none() | st.floats(0, 1e5),
     prompt_tokens=st.none() | st.integers(1, 200_000),
     cached_tokens=st.none() | st.integers(0, 200_000),
+    late_ms=st.none() | st.floats(0, 1e5),
 )
 
 
@@ -57,6 +58,8 @@ def test_workers_that_report_now_and_then_add_up_to_one_that_saw_all(
         master.merge(through_locust({"figures": figures.take()})["figures"])
         assert figures.take() == []
     assert master.rows() == one.rows()
+    for target in ("here", "there"):
+        assert master.of_target(target) == one.of_target(target)
 
 
 @given(st.lists(st.floats(1e-3, 1e7), min_size=1))
@@ -126,14 +129,23 @@ def test_failures_are_counted_and_have_no_part_in_the_times() -> None:
     assert row["ttft_p50"] == row["ttft_p99"] == pytest.approx(100, abs=1)
 
 
-def test_what_became_of_the_run_stands_below() -> None:
-    lines = run_lines("r1", "incomplete", "/data/r1", "kvswarm report /data/r1", ["worker 1 was lost"])
-    assert [line["sessions"] for line in lines] == [
-        "Run r1: incomplete",
-        "Directory: /data/r1",
-        "Tables: kvswarm report /data/r1",
-        "Problem: worker 1 was lost",
-    ]
+@pytest.mark.parametrize(
+    ("cached", "prompt", "how"),
+    [(0, 1000, MISS), (499, 1000, MISS), (500, 1000, HIT), (1000, 1000, HIT), (None, 1000, UNREPORTED)],
+)
+def test_a_hit_is_a_request_of_which_half_the_prompt_was_cached(cached: int | None, prompt: int, how: str) -> None:
+    assert outcome(cached, prompt) == how
+    figures = LiveFigures()
+    figures.add(request(cached_tokens=cached, prompt_tokens=prompt))
+    figures.add(request(target="there"))
+    assert {name: of.requests for name, of in figures.of_target("here").items() if of.requests} == {how: 1}
+
+
+def test_a_refused_session_is_a_failure_without_times() -> None:
+    figures = LiveFigures()
+    figures.add(request(status="refused", cached_tokens=None, prompt_tokens=None, ttft_ms=None, late_ms=None))
+    refused = figures.of_target("here")[UNREPORTED]
+    assert (refused.requests, refused.failed, refused.refused, refused.late) == (1, 1, 1, {})
 
 
 def test_the_line_of_progress_covers_all_requests_to_the_targets_of_the_leg() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from harness.engines.target import Target
 from harness.swarm.live import LiveFigures
-from harness.swarm.plan import Drained, LanePlan, Plan
+from harness.swarm.plan import Drained, LanePlan, LoadPlan, Plan
 from harness.workload.lexicon import Lexicon
 from harness.workload.scenario import Scenario
 from tests.swarm.fakes import URL, small_lexicon, through_locust
@@ -30,6 +30,7 @@ def test_a_worker_reads_the_plan_that_the_master_made(scenario: Scenario) -> Non
         worker=1,
         workers=2,
         drain_timeout_s=0.5,
+        load=LoadPlan(1_700_000_000_000_000_000, "2", "gamma:3", True, True, 1.5),
     )
     arrived = Plan.from_message(through_locust(plan.to_message()))
     assert arrived == plan
@@ -41,6 +42,7 @@ def test_a_worker_reads_the_plan_that_the_master_made(scenario: Scenario) -> Non
 def test_the_master_reads_a_workers_last_word() -> None:
     figures = LiveFigures()
     row = {"target": "here", "kind": "agent-loop", "warmth": "cold", "status": "ok", "ttft_ms": 0.5, "tpot_ms": None}
+    row["late_ms"] = None
     figures.add({**row, "prompt_tokens": 10, "cached_tokens": None})
     parts = [["requests/part-0001-00000.parquet", 7]]
     drained = Drained("r1", 0, 1, "drain", parts, 7, 2, 1, 0.25, 3.5, "", figures.take())

@@ -42,7 +42,7 @@ class FakeGate:
 
 
 class Played:
-    """What a player did with one session."""
+    """What a player did with one session; `arrives`: (turn, when due) of its first request in an open loop."""
 
     def __init__(
         self,
@@ -51,6 +51,7 @@ class Played:
         live: bool = False,
         admitted: int = 10,
         due_s: Sequence[float | None] = (),
+        arrives: tuple[int, int] | None = None,
         **turn: Any,
     ) -> None:
         session: Session = Workload(SCENARIO.model_copy(update=turn), "n").session(0)
@@ -62,7 +63,8 @@ class Played:
         self.rows: list[dict[str, Any]] = []
         engine = OpenAIEngine(Target(url=URL), "m")
         client = cast(TimedClient, self.client)
-        Player(LABELS, 0, lambda: client, engine, RENDERER, live, self.gate, self.keep).play(self.session, BEGAN_NS)
+        player = Player(LABELS, 0, lambda: client, engine, RENDERER, live, self.gate, self.keep)
+        player.play(self.session, BEGAN_NS, *(arrives or ()))
 
     def keep(self, row: dict[str, Any], _: Reply) -> None:
         self.rows.append(row)
@@ -134,3 +136,22 @@ def test_a_turn_with_a_time_of_its_own_is_due_then_and_waits_for_the_answer_befo
     assert [row["t_due"] for row in played.rows] == [4_500 * MS, 4_750 * MS, 7_000 * MS]
     # The answer before it came 250 ms after it was due; then it took 2 ms more.
     assert (played.rows[1]["blocked_ms"], played.rows[1]["late_ms"], played.rows[1]["lag_ms"]) == (250.0, 2.0, 252.0)
+
+
+def test_in_an_open_loop_the_first_turn_is_due_when_the_session_arrives() -> None:
+    played = Played([reply(t_send=1_003 * MS)] * 3, arrives=(0, 1_000 * MS))
+    first = played.rows[0]
+    assert (first["t_due"], first["blocked_ms"], first["late_ms"], first["lag_ms"]) == (1_000 * MS, 0.0, 3.0, 3.0)
+    # A failure is followed by no pause: who arrives next does not wait for it, and its seat is free.
+    failed = Played([reply(status="truncated")], arrives=(0, 1_000 * MS))
+    assert FAILURE_PAUSE_S not in failed.gate.waits_s
+
+
+def test_a_session_that_is_under_way_goes_on_behind_its_scripted_replies() -> None:
+    whole = Played([reply()] * 3)
+    played = Played([reply(t_end=2_000 * MS), reply()], arrives=(1, 1_500 * MS), live=True, think_time_s=4.0)
+    assert [row["turn"] for row in played.rows] == [1, 2]
+    assert played.prompts()[0] == whole.prompts()[1]
+    # The end of the pause before it is given; the pause after it counts from its own answer.
+    assert [row["t_due"] for row in played.rows] == [1_500 * MS, 6_000 * MS]
+    assert (played.rows[0]["blocked_ms"], played.rows[0]["late_ms"]) == (0.0, -500.0)  # sent at 1,000 ms, says the fake

@@ -14,7 +14,7 @@ from harness.engines.target import Target
 from harness.errors import InputError, TargetError
 from harness.swarm.cold_start import cold_start
 from harness.swarm.options import RunOptions
-from harness.swarm.prepare import USERS, Preparation, prepare, results_base
+from harness.swarm.prepare import SEATS, USERS, Preparation, prepare, results_base
 from harness.workload.words import CANDIDATES
 from tests.swarm.fakes import URL, FakeEngine
 from tests.workload.fake_target import FakeTarget, train
@@ -181,3 +181,33 @@ def test_the_users_are_those_that_were_asked_for_or_the_running_sessions(prepare
     assert prepared(together=True, **twice).users == 6
     with pytest.raises(InputError, match="has 3 running sessions on each target, but 3 users were asked for: start 6"):
         prepared(together=True, users=3, **twice)
+
+
+OPEN = {"load": "open", "rate": "2", "arrivals": "poisson"}
+
+
+def test_in_an_open_loop_users_are_seats_that_are_all_there_from_the_start(prepared: Prepare) -> None:
+    assert prepared(**OPEN).users == SEATS
+    assert not prepared(**OPEN).ramps
+    assert prepared(users=7, spawn_rate=7.0, **OPEN).users == 7
+    two = {"target": f"{URL},http://127.0.0.1:8001/v1", "together": True}
+    assert prepared(**two, **OPEN).users == 2 * SEATS
+    with pytest.raises(InputError, match=r"make the spawn rate .* 7 or more"):
+        prepared(users=7, spawn_rate=1.0, **OPEN)
+
+
+def test_a_closed_loop_ramps_where_locust_starts_users_little_by_little(prepared: Prepare) -> None:
+    assert prepared(users=8).ramps  # Locust starts one a second if nobody says otherwise
+    assert prepared(users=8, spawn_rate=7.0).ramps
+    assert not prepared(users=8, spawn_rate=8.0).ramps
+    assert not prepared(users=1).ramps
+
+
+def test_what_an_open_loop_cannot_play_is_refused(prepared: Prepare) -> None:
+    with pytest.raises(InputError, match="keeps 3 sessions running, as an open loop does not"):
+        prepared(changes="running_sessions=3", **OPEN)
+    with pytest.raises(InputError, match="scenario three-steps has none: take a replay"):
+        prepared(load="open", arrivals="trace")
+    with pytest.raises(InputError, match="look at 20000 sessions that began before"):
+        prepared(stagger=True, changes="think_time_s=5000", **OPEN)
+    assert prepared(stagger=True, changes="think_time_s=5", **OPEN).options.stagger

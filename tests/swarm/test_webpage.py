@@ -1,4 +1,4 @@
-"""What is added to Locust's page: checked input, and the tab."""
+"""What is added to Locust's page: checked input, the order and values of the form, and the tab."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from flask import Blueprint, Flask, jsonify
+from flask import Blueprint, Flask, jsonify, render_template_string
 
 from harness.errors import TargetError
 from harness.swarm import webpage
-from harness.swarm.live import COLUMNS
+from harness.swarm.prepare import USERS
 
 
 class Page:
@@ -20,7 +20,7 @@ class Page:
     def __init__(self) -> None:
         self.app = Flask("page")
         self.template_args: dict[str, Any] = {}
-        options = Namespace(target="", scenario="agent-loop", num_users=None)
+        options = Namespace(target="", scenario="agent-loop", num_users=None, warm_up=0)
         self.environment = SimpleNamespace(parsed_options=options, host=None)
         self.state = "running"
         self.starts = 0
@@ -28,10 +28,12 @@ class Page:
         blueprint = Blueprint("locust", "page")
         blueprint.add_url_rule("/swarm", "swarm", self.swarm, methods=["POST"])
         blueprint.add_url_rule("/stats/requests", "request_stats", lambda: jsonify({"state": self.state, "stats": []}))
+        blueprint.add_url_rule("/", "index", self.index)
         blueprint.add_url_rule("/stop", "stop", lambda: jsonify({"success": True}))
         self.called_off = 0
         webpage.attach(self, self.make_ready, self.call_off)
-        webpage.add_tab(self, lambda: [{"sessions": "agent-loop cold"}])
+        webpage.add_tab(self)
+        webpage.arrange_form(self)
         self.app.register_blueprint(blueprint)
 
     def auth_required_if_enabled(self, view: Any) -> Any:
@@ -49,6 +51,15 @@ class Page:
         self.starts += 1
         return jsonify({"success": True})
 
+    def update_template_args(self) -> None:
+        """As Locust does it, from its command line."""
+        fields = {name: {"default_value": "", "help_text": f"about {name}"} for name in ("target", "scenario")}
+        self.template_args |= {"num_users": None, "spawn_rate": None, "extra_options": fields}
+
+    def index(self) -> str:
+        self.update_template_args()
+        return render_template_string("<body>{{ args|tojson }}</body>", args=self.template_args)
+
     def start(self, **form: str) -> Any:
         return self.app.test_client().post("/swarm", data=form).json
 
@@ -64,7 +75,7 @@ def page() -> Page:
 def test_the_form_goes_before_the_command_line(page: Page) -> None:
     page.environment.parsed_options.target = "http://127.0.0.1:1/v1"
     assert page.start(target="http://127.0.0.1:2/v1", user_count="3", host="") == {"success": True}
-    assert page.asked == [Namespace(target="http://127.0.0.1:2/v1", scenario="agent-loop", num_users="3")]
+    assert page.asked == [Namespace(target="http://127.0.0.1:2/v1", scenario="agent-loop", num_users="3", warm_up=0)]
     assert page.starts == 1
 
 
@@ -91,11 +102,22 @@ def test_two_targets_are_refused_until_one_is_emptied(page: Page) -> None:
     assert page.start(**both)["success"]
 
 
-def test_the_table_comes_with_locusts_figures(page: Page) -> None:
-    assert page.stats()["extended_stats"] == [{"key": "kvswarm", "data": [{"sessions": "agent-loop cold"}]}]
-    (tab,), (table,) = page.template_args["extended_tabs"], page.template_args["extended_tables"]
-    assert tab["key"] == table["key"] == "kvswarm"
-    assert [column["key"] for column in table["structure"]] == list(COLUMNS)
+def test_the_tab_is_locusts_and_a_script_of_ours_fills_it(page: Page) -> None:
+    html = page.app.test_client().get("/").text
+    assert html.endswith('<script type="module" src="./kvswarm/assets/tab.js"></script></body>')
+    (tab,) = page.template_args["extended_tabs"]
+    assert tab["title"] == "Prefix cache"
+
+
+def test_the_form_keeps_its_order_and_what_was_started_last(page: Page) -> None:
+    page.environment.parsed_options.target = "http://127.0.0.1:1/v1"
+    html = page.app.test_client().get("/").text
+    assert html.index('"target":') < html.index('"scenario":')  # as the options come, not by the alphabet
+    shown = page.template_args
+    assert shown["extra_options"]["target"]["default_value"] == "http://127.0.0.1:1/v1"
+    assert shown["extra_options"]["scenario"] == {"default_value": "agent-loop", "help_text": None}
+    assert shown["kvswarm"]["help"] == {"target": "about target", "scenario": "about scenario"}
+    assert shown["num_users"] == shown["spawn_rate"] == USERS
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import re
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import gevent
 import pyarrow.parquet as pq
@@ -16,7 +19,8 @@ import pytest
 from harness.engines.target import Target
 from harness.record.manifest import Manifest
 from harness.record.run_directory import create
-from harness.swarm.plan import Drained, LanePlan, Plan
+from harness.swarm.plan import Drained, LanePlan, LoadPlan, Plan
+from harness.swarm.player import Player
 from harness.swarm.worker import WorkerRun
 from harness.workload.scenario import Replay, Scenario
 from harness.workload.workload import Workload
@@ -24,6 +28,7 @@ from tests.client.posting import ANSWER
 from tests.client.scripted import Peer, Server, scripted_server
 from tests.swarm.fakes import small_lexicon
 from tests.traces.written import agentic, call, sub_agent
+from tests.workload.samples import agent_loop
 
 INNER = sub_agent(6, 2_000, [call(0, 64, [5])], "inner")
 TRACE: list[Any] = [
@@ -96,14 +101,23 @@ def start(tmp_path: Path, office: Office, scenario: Scenario) -> Iterator[Start]
     target = Target(url=office.server.url).model_dump(mode="json")
     lane = LanePlan(0, target, "openai", "m", small_lexicon().to_json(), "n", None, None)
 
-    def begin(worker: int = 0, workers: int = 1, drain_timeout_s: float = 10.0) -> WorkerRun:
-        plan = Plan("r1", 0, directory.url, scenario.to_json(), [lane], worker, workers, drain_timeout_s)
+    def begin(
+        worker: int = 0,
+        workers: int = 1,
+        drain_timeout_s: float = 10.0,
+        load: LoadPlan | None = None,
+        played: Scenario = scenario,
+    ) -> WorkerRun:
+        plan = Plan(
+            "r1", 0, directory.url, played.to_json(), [lane], worker, workers, drain_timeout_s, load or LoadPlan(1)
+        )
         run = WorkerRun(plan, lambda **_: None, lambda _: None)
         stack.callback(run.drain, "drain")
         return run
 
     with ExitStack() as stack:
         stack.callback(gc.unfreeze)  # a worker's process freezes what is there when a run begins; this one goes on
+        gc.freeze()  # what other tests left is not looked through at each start
         yield begin
 
 
@@ -190,3 +204,104 @@ def test_a_user_that_is_taken_away_leaves_no_connection_open(start: Start, offic
     assert (names(found, "ok"), names(found, "cancelled")) == (["0-0", "1-0"], ["2-0", "3-0", "4-0"])
     assert {row["error"] for row in found if row["status"] == "cancelled"} == {None}
     assert len(office.asked) == 5
+
+
+def seats(run: WorkerRun, n: int) -> list[gevent.Greenlet]:
+    """Users of Locust's that play until the run drains."""
+
+    def user(player: Player) -> None:
+        while not run.closed():
+            run.play_one(player)
+
+    return [gevent.spawn(user, run.new_player()) for _ in range(n)]
+
+
+def requests_so_far(run: WorkerRun) -> int:
+    return sum(group["requests"] for group in run.live.rows())
+
+
+def in_an_open_loop(rate: str, **changes: Any) -> LoadPlan:
+    return LoadPlan(time.time_ns() + 500_000_000, rate, "constant", **changes)
+
+
+def test_in_an_open_loop_sessions_are_due_when_they_arrive(start: Start, tmp_path: Path) -> None:
+    load = in_an_open_loop("0.4s:50")
+    run = start(load=load)
+    users = seats(run, 20)
+    wait_until(lambda: requests_so_far(run) == 20 * 8)
+    found = [row for row in rows(tmp_path, run.drain("drain")) if row["parent_request"] is None and row["turn"] == 0]
+    assert [row["t_due"] - load.start_ns for row in sorted(found, key=lambda row: int(row["t_due"]))] == [
+        round(n * 20e6) for n in range(20)
+    ]
+    assert {row["blocked_ms"] for row in found} == {0.0}
+    assert all(row["late_ms"] >= 0 for row in found)
+    wait_until(lambda: all(user.ready() for user in users))
+
+
+def test_where_no_seat_is_free_the_arrival_is_a_row_that_was_never_sent(
+    start: Start, office: Office, scenario: Scenario, tmp_path: Path
+) -> None:
+    office.slow = {0}  # each session waits for its first answer
+    load = in_an_open_loop("0.3s:20")
+    run = start(load=load, drain_timeout_s=0.1)
+    seats(run, 2)
+    wait_until(lambda: requests_so_far(run) == 4 and len(office.asked) == 2)
+    found = sorted(rows(tmp_path, run.drain("drain")), key=lambda row: int(row["t_due"]))
+    assert [row["status"] for row in found] == ["cancelled"] * 2 + ["refused"] * 4
+    refused = found[2:]
+    workload = Workload(scenario, "n")
+    for place, row in enumerate(refused, start=2):
+        session = workload.session(place)
+        path = [part.content_id for message in session.scripted_prompt(0) for part in message.segments]
+        assert (row["session"], row["turn"], row["user"], row["t_send"]) == (session.number, 0, None, None)
+        assert [identity for identity in row["path"] if identity in path] == path
+        assert row["error"] == "all 2 seats of this worker were taken"
+        assert row["t_due"] == load.start_ns + place * 50_000_000
+        assert (row["late_ms"], row["lag_ms"], row["ttft_ms"]) == (None, None, None)
+
+
+def test_while_the_master_takes_no_rows_the_arrival_is_a_row_that_was_never_sent(
+    start: Start, office: Office, tmp_path: Path
+) -> None:
+    run = start(load=in_an_open_loop("0.1s:20"))
+    run.delivery = Mock(**{"outbox.is_full": True})
+    users = [gevent.spawn(run.play_one, run.new_player()) for _ in range(2)]
+    gevent.joinall(users, timeout=10, raise_error=True)
+    run.delivery = None
+    found = rows(tmp_path, run.drain("drain"))
+    assert [(row["status"], row["error"]) for row in found] == [
+        ("refused", "the master does not take the rows, and no more can be kept")
+    ] * 2
+    assert office.asked == []
+
+
+def test_what_is_sent_before_the_warm_up_is_over_and_all_users_are_there_is_ramp(start: Start, tmp_path: Path) -> None:
+    run = start(load=LoadPlan(time.time_ns(), ramps=True))
+    player = run.new_player()
+    run.play_one(player)
+    assert run.ramp.all_users_started() == 0.0
+    run.play_one(player)
+    found = rows(tmp_path, run.drain("drain"))
+    assert Counter((row["session"] // 5, row["phase"]) for row in found) == {(0, "ramp"): 8, (1, "measure"): 8}
+
+
+def test_a_warm_up_ends_by_itself(start: Start, tmp_path: Path) -> None:
+    run = start(load=LoadPlan(time.time_ns() - 1_000_000_000, warm_up_s=60.0))
+    run.play_one(run.new_player())
+    assert run.ramp.all_users_started() == pytest.approx(59, abs=1)
+    assert {row["phase"] for row in rows(tmp_path, run.drain("drain"))} == {"ramp"}
+    later = start(load=LoadPlan(time.time_ns() - 61_000_000_000, warm_up_s=60.0))
+    assert later.ramp.all_users_started() is None
+    assert later.ramp.is_over(time.time_ns())
+
+
+def test_users_may_begin_in_the_midst_of_their_first_sessions(start: Start, tmp_path: Path) -> None:
+    run = start(load=LoadPlan(1, stagger=True), played=agent_loop(steps=3))
+    players = [run.new_player() for _ in range(8)]
+    for player in (*players, *players):
+        run.play_one(player)
+    turns: dict[int, list[int]] = {}
+    for row in sorted(rows(tmp_path, run.drain("drain")), key=lambda row: int(row["t_send"])):
+        turns.setdefault(row["user"], []).append(row["turn"])
+    # The session after it is played from its start.
+    assert {tuple(each) for each in turns.values()} == {(0, 1, 2, 0, 1, 2), (1, 2, 0, 1, 2), (2, 0, 1, 2)}
