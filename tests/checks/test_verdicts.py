@@ -1,4 +1,4 @@
-"""No verdict of prove, evict and isolate is wrong: all manners, the cache on and off, every fault.
+"""No verdict of prove, evict, isolate and persist is wrong: all manners, the cache on and off, every fault.
 
 Here a choice; with KVSWARM_ALL_VERDICTS=1 all of them, which takes half an hour.
 """
@@ -30,7 +30,7 @@ CHOICE: dict[Subject, tuple[Check, ...]] = {
     Subject("mlx-lm", False): CHECKS,
     Subject("mlx-lm", True, "loading"): ("prove",),
     Subject("llama-cpp", True, "unreachable"): CHECKS,
-    Subject("llama-cpp", True, "restart"): ("prove", "evict"),
+    Subject("llama-cpp", True, "restart"): ("prove", "evict", "persist"),
     Subject("mlx-lm", True, "restart"): ("evict",),
     Subject("vllm", True, "restart"): ("isolate",),
     Subject("sglang", True, "restart", by_header=True): ("evict",),
@@ -39,13 +39,13 @@ CHOICE: dict[Subject, tuple[Check, ...]] = {
     Subject("llama-cpp", True, "error-event"): ("isolate",),
     Subject("mlx-lm", True, "truncated-json", by_header=True): ("prove",),
     Subject("mlx-lm", False, "no-done"): ("prove",),
-    Subject("llama-cpp", True, "no-usage"): ("prove",),
+    Subject("llama-cpp", True, "no-usage"): ("prove", "persist"),
     Subject("mlx-lm", True, "no-usage"): ("evict", "isolate"),
     Subject("mlx-lm", False, "no-usage"): ("prove", "evict"),
     Subject("mlx-lm", True, "tokens-per-chunk"): ("isolate",),
     Subject("mlx-lm", False, "role-first", by_header=True): ("isolate",),
     Subject("mlx-lm", True, "no-role-first"): ("isolate",),
-    Subject("llama-cpp", False, "429"): ("prove",),
+    Subject("llama-cpp", False, "429"): ("prove", "persist"),
     Subject("sglang", True, "503"): CHECKS,
     Subject("llama-cpp", True, "slow-metrics"): ("prove",),
     Subject("llama-cpp", False, "broken-metrics"): ("isolate",),
@@ -113,7 +113,7 @@ def test_verdict(
 
 def test_the_page_has_the_table() -> None:
     page = (Path(__file__).parents[2] / "docs" / "verdicts.md").read_text()
-    rows = re.findall(r"^\| `?([a-z0-9-]+)`? \| (prove|evict|isolate) \| (.*) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `?([a-z0-9-]+)`? \| (prove|evict|isolate|persist) \| (.*) \|$", page, re.MULTILINE)
     told = {
         (check, fault, manner, caching): word
         for fault, check, cells in rows

@@ -1,4 +1,4 @@
-"""What prove, evict and isolate must say of each simulated engine, with its cache on and off, and with each fault."""
+"""What prove, evict, isolate and persist must say of each simulated engine, cache on and off, and with each fault."""
 
 from __future__ import annotations
 
@@ -18,39 +18,47 @@ from harness.checks.evict import evict
 from harness.checks.examine import examine
 from harness.checks.isolate import isolate
 from harness.checks.laboratory import Finding, Laboratory
+from harness.checks.persist import Wish, persist
 from harness.checks.prove import Asked, prove
 from harness.embedded.process import free_port, healthy, process_group
 from harness.embedded.server import running_server
 from harness.errors import KvswarmError
 from harness.sim.options import MannerName, SimOptions
 
-Check = Literal["prove", "evict", "isolate"]
+Check = Literal["prove", "evict", "isolate", "persist"]
 CHECKS: tuple[Check, ...] = get_args(Check)
 MANNERS: tuple[MannerName, ...] = get_args(MannerName)
 
 TABLE = """
-fault          check   | vllm                  | sglang                | llama-cpp             | mlx-lm
-none           prove   | works/off             | works/off             | works/off             | works/off
-none           evict   | as-claimed/no-hits    | as-claimed/no-hits    | as-claimed/no-hits    | found/no-hits
-none           isolate | isolated/unclear      | isolated/unclear      | shared/unclear        | shared/unclear
-no-usage       prove   | reporting-off/off     | reporting-off/off     | reporting-off/off     | reporting-off/off
-no-usage       evict   | as-claimed/no-hits    | as-claimed/no-hits    | as-claimed/no-hits    | found/unseen
-no-usage       isolate | isolated/unclear      | isolated/unclear      | shared/unclear        | shared/unclear
-broken-metrics prove   | works/off             | works/off             | works/off             | works/off
-broken-metrics evict   | found/no-hits         | as-claimed/no-hits    | as-claimed/no-hits    | found/no-hits
-broken-metrics isolate | isolated/unclear      | isolated/unclear      | shared/unclear        | shared/unclear
-restart        prove   | works/off             | works/off             | works/off             | works/off
-restart        evict   | restarted/restarted   | restarted/restarted   | restarted/restarted   | found/no-hits
-restart        isolate | restarted/restarted   | restarted/restarted   | restarted/restarted   | shared/unclear
-reset          prove   | works/off             | works/off             | works/off             | error/error
-reset          evict   | as-claimed/no-hits    | as-claimed/no-hits    | as-claimed/no-hits    | error/error
-reset          isolate | isolated/unclear      | isolated/unclear      | shared/unclear        | error/error
-429            prove   | unclear/unclear       | unclear/unclear       | unclear/unclear       | error/error
-429            evict   | unanswered/unanswered | unanswered/unanswered | unanswered/unanswered | error/error
-429            isolate | unanswered/unanswered | unanswered/unanswered | unanswered/unanswered | error/error
-loading        prove   | error/error           | error/error           | error/error           | error/error
-loading        evict   | error/error           | error/error           | error/error           | error/error
-loading        isolate | error/error           | error/error           | error/error           | error/error
+fault          check  | vllm                   | sglang                 | llama-cpp            | mlx-lm
+none           prove  | works/off              | works/off              | works/off            | works/off
+none           evict  | as-claimed/no-hits     | as-claimed/no-hits     | as-claimed/no-hits   | found/no-hits
+none           isolate| isolated/unclear       | isolated/unclear       | shared/unclear       | shared/unclear
+none           persist| not-offered/not-offered| not-offered/not-offered| works/no-hits        | not-offered/not-offered
+no-usage       prove  | reporting-off/off      | reporting-off/off      | reporting-off/off    | reporting-off/off
+no-usage       evict  | as-claimed/no-hits     | as-claimed/no-hits     | as-claimed/no-hits   | found/unseen
+no-usage       isolate| isolated/unclear       | isolated/unclear       | shared/unclear       | shared/unclear
+no-usage       persist| not-offered/not-offered| not-offered/not-offered| works/no-hits        | not-offered/not-offered
+broken-metrics prove  | works/off              | works/off              | works/off            | works/off
+broken-metrics evict  | found/no-hits          | as-claimed/no-hits     | as-claimed/no-hits   | found/no-hits
+broken-metrics isolate| isolated/unclear       | isolated/unclear       | shared/unclear       | shared/unclear
+broken-metrics persist| not-offered/not-offered| not-offered/not-offered| works/no-hits        | not-offered/not-offered
+restart        prove  | works/off              | works/off              | works/off            | works/off
+restart        evict  | restarted/restarted    | restarted/restarted    | restarted/restarted  | found/no-hits
+restart        isolate| restarted/restarted    | restarted/restarted    | restarted/restarted  | shared/unclear
+restart        persist| not-offered/not-offered| not-offered/not-offered| restarted/restarted  | not-offered/not-offered
+reset          prove  | works/off              | works/off              | works/off            | error/error
+reset          evict  | as-claimed/no-hits     | as-claimed/no-hits     | as-claimed/no-hits   | error/error
+reset          isolate| isolated/unclear       | isolated/unclear       | shared/unclear       | error/error
+reset          persist| not-offered/not-offered| not-offered/not-offered| works/no-hits        | error/error
+429            prove  | unclear/unclear        | unclear/unclear        | unclear/unclear      | error/error
+429            evict  | unanswered/unanswered  | unanswered/unanswered  | unanswered/unanswered| error/error
+429            isolate| unanswered/unanswered  | unanswered/unanswered  | unanswered/unanswered| error/error
+429            persist| not-offered/not-offered| not-offered/not-offered| unanswered/unanswered| error/error
+loading        prove  | error/error            | error/error            | error/error          | error/error
+loading        evict  | error/error            | error/error            | error/error          | error/error
+loading        isolate| error/error            | error/error            | error/error          | error/error
+loading        persist| error/error            | error/error            | error/error          | error/error
 """
 """Verdicts with the cache on and off. error: nothing was measured, and one sentence says why.
 
@@ -78,9 +86,9 @@ SHORT: Mapping[str, str] = MappingProxyType({"stall": "stall:0.2", "slow-metrics
 """With a value that costs less time than the usual one."""
 BEGINNING = ("loading", "unreachable")
 """The check comes while the engine starts."""
-RESTARTED_BEFORE: Mapping[Check, int] = MappingProxyType({"prove": 20, "evict": 14, "isolate": 8})
+RESTARTED_BEFORE: Mapping[Check, int] = MappingProxyType({"prove": 20, "evict": 14, "isolate": 8, "persist": 8})
 """Number of the request before which the engine is started again."""
-UNKNOWN = ("unclear", "unseen", "unanswered", "restarted", "error")
+UNKNOWN = ("unclear", "unseen", "unanswered", "restarted", "not-offered", "error")
 """Verdicts with exit code 2."""
 REFUTED = ("off", "no-hits", "shared")
 """Verdicts with exit code 1."""
@@ -128,11 +136,11 @@ def _rows() -> dict[tuple[str, Check], dict[tuple[MannerName, bool], str]]:
     return rows
 
 
-def sized(subject: Subject, port: int = 0) -> SimOptions:
-    """A small cache on a slow machine whose clock goes ten times as fast."""
+def sized(subject: Subject, folder: Path, port: int = 0) -> SimOptions:
+    """A small cache on a slow machine whose clock goes ten times as fast; slots are saved in `folder`."""
     room: dict[str, Any] = {"kv_tokens": 8192, "context_tokens": 2048, "entries": 3}
     if subject.manner == "llama-cpp":
-        room = {"kv_tokens": 4096, "slots": 2}
+        room = {"kv_tokens": 4096, "slots": 2, "slot_save_path": str(folder)}
     has = subject.fault not in ("none", "restart") and not subject.by_header
     return SimOptions(
         manner=subject.manner,
@@ -154,13 +162,13 @@ def running(subject: Subject, folder: Path) -> Iterator[str]:
     """The engine, as a target; also one that is not up yet."""
     if subject.fault in BEGINNING and not subject.by_header:
         port = free_port("127.0.0.1")
-        options = sized(subject, port)
+        options = sized(subject, folder, port)
         with process_group([str(options.python()), *options.arguments(port)], {}, folder / "log"):
             if subject.fault == "loading":
                 _until_it_listens(port)
             yield f"http://127.0.0.1:{port}/v1"
         return
-    with running_server(sized(subject)) as server:
+    with running_server(sized(subject, folder)) as server:
         if not subject.by_header:
             yield server.url
             return
@@ -179,6 +187,7 @@ def judged(
         "prove": lambda laboratory: prove([laboratory], Asked(1000, questions=2))[0].finding(),
         "evict": lambda laboratory: evict(laboratory, 600, None),
         "isolate": lambda laboratory: isolate(laboratory, None),
+        "persist": lambda laboratory: persist(laboratory, Wish(erase_others=True), None),
     }
     try:
         finding = examine(check, target, "", None, str(folder), {}, checks[check], in_json=True)
