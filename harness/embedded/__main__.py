@@ -18,7 +18,9 @@ def main() -> int:
     except KvswarmError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    print(f"{READY}{server.listening_address}/v1", flush=True)
+    # In one piece: llama.cpp's own log goes to the same place, and would come between the address and the line's end.
+    sys.stdout.write(f"{READY}{server.listening_address}/v1\n")
+    sys.stdout.flush()
     sys.stdin.read()
     # llama.cpp's own shutdown waits for ever while a request is being served, and there is nothing to save.
     os._exit(0)

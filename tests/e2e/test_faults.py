@@ -51,8 +51,8 @@ FAULTS = [
 """A scenario, and kind of fault -> the share of its requests that have it."""
 TOP = ("timestamp-first", "request-id-first")
 IN_PIECES = ("tools-shuffled", "passages-reranked")
-"""Ids of pieces do not spell their first words, so whether two of these are equal is not known: a token each time."""
-MOST_ACCIDENTS = 3
+"""Ids of pieces do not spell their first words, so whether two of these are equal is not known: a token in each request
+in which two such pieces meet."""
 
 
 @pytest.mark.parametrize(("text", "rates"), FAULTS, ids=["agent-loop", "multi-round", "long-document"])
@@ -74,7 +74,7 @@ def test_a_fault_costs_what_the_model_says(
     for kind, run in runs.items():
         after = steps(run)
         assert after.unexplained is not None
-        assert abs(after.unexplained) <= (MOST_ACCIDENTS if kind in IN_PIECES else 0)
+        assert abs(after.unexplained) <= (after.requests if kind in IN_PIECES else 0)
         assert after.requests > 5
         # All runs play the same sessions from the first one on: only how far they get depends on the machine.
         assert by_plan(run) == by_plan(runs["none"])
