@@ -15,11 +15,14 @@ from harness.checks.isolate_command_line import isolate
 from harness.checks.lint_command_line import lint
 from harness.checks.persist_command_line import persist
 from harness.checks.prove_command_line import prove
+from harness.compare.command_line import compare
 from harness.embedded.command_line import serve_app
 from harness.errors import KvswarmError
+from harness.exchange.command_line import beside, export_app
 from harness.find_command_line import find
 from harness.kv_size.command_line import kv_size
 from harness.machines_command_line import master, worker
+from harness.query.command_line import query
 from harness.sim.command_line import sim
 from harness.traces.command_line import trace_app
 
@@ -34,12 +37,16 @@ app.add_typer(serve_app, name="serve")
 target_app = typer.Typer(help="Look at a target by hand.", no_args_is_help=True)
 app.add_typer(target_app, name="target")
 app.add_typer(trace_app, name="trace")
+app.add_typer(export_app, name="export")
 app.command(name="kv-size")(kv_size)
 app.command()(lint)
 app.command()(prove)
 app.command()(evict)
 app.command()(isolate)
 app.command()(persist)
+app.command()(query)
+app.command()(compare)
+app.command()(beside)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(master)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(worker)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(find)

@@ -25,7 +25,8 @@ def test_version() -> None:
 
 
 COMMANDS = """
-run / sweep / find / cost-of / web / master / worker / demo / demo-engines / demo-sim / report / repair
+run / sweep / find / cost-of / web / master / worker / demo / demo-engines / demo-sim / report / repair / query
+compare / beside / export / export openmetrics / export grafana
 target / target check / trace / trace reuse
 trace export / lint / prove / evict / isolate / persist / kv-size / serve / serve llama-cpp / serve vllm / serve sglang
 serve mlx-lm / serve sim

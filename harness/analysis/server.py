@@ -73,11 +73,11 @@ def _counted(run: TargetRun, pages: Sequence[Replica], meaning: str) -> Counted 
         return Counted(None, str(unknown))
 
 
-_Together = Callable[[Iterable[float]], float]
+Together = Callable[[Iterable[float]], float]
 """How several series, or several replicas, make one value: their sum or their maximum."""
 
 
-def _gauged(run: TargetRun, pages: Sequence[Replica], meaning: str, together: _Together) -> Gauged | None:
+def _gauged(run: TargetRun, pages: Sequence[Replica], meaning: str, together: Together) -> Gauged | None:
     metric = metric_of(run.target.metrics, meaning)
     if metric is None:
         return None
@@ -89,14 +89,14 @@ def _gauged(run: TargetRun, pages: Sequence[Replica], meaning: str, together: _T
     return Gauged(max(values), sum(values) / len(values), len(values), None)
 
 
-def _values(pages: Sequence[Replica], metric: MetricNames, together: _Together, phases: Sequence[Phase]) -> list[float]:
+def _values(pages: Sequence[Replica], metric: MetricNames, together: Together, phases: Sequence[Phase]) -> list[float]:
     """One for each scrape within the phases. Raises Unknown if there is none."""
     if not phases:
         raise Unknown("run.json does not say when the measured phase was")
     readings = sorted(
         (time_ns, number, value)
         for number, replica in enumerate(pages)
-        for time_ns, value in _readings(replica, metric, together)
+        for time_ns, value in scraped(replica, metric, together)
         if any(phase.start_ns <= time_ns <= phase.end_ns for phase in phases) and math.isfinite(value)
     )
     latest: dict[int, float] = {}
@@ -111,7 +111,8 @@ def _values(pages: Sequence[Replica], metric: MetricNames, together: _Together, 
     return values
 
 
-def _readings(replica: Replica, metric: MetricNames, together: _Together) -> Iterator[tuple[int, float]]:
+def scraped(replica: Replica, metric: MetricNames, together: Together) -> Iterator[tuple[int, float]]:
+    """(time in ns, value) of each scrape that tells, in the order of time."""
     for time_ns, page in replica.pages.items():
         series = next((found for name in metric.names if (found := series_of(page, metric, name))), None)
         if series is not None:

@@ -1,0 +1,151 @@
+"""Sides held against the first of them: who answered, what was sent, and by how much they differ."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.compare.effect import Effect
+from harness.compare.gates import Gate, Judged, judge
+from harness.compare.identity import Difference, check, differences
+from harness.compare.measures import compare_rows
+from harness.compare.rows import Rows, in_all, pooled, read_rows
+from harness.compare.sides import Side, sides_of
+from harness.compare.workload import match, sent
+from harness.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """One side against the reference."""
+
+    side: str
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All that is shown."""
+
+    sides: tuple[tuple[str, str], ...]
+    """(name, label): A, B, ... and the runs that they are."""
+    differences: tuple[Difference, ...]
+    workload: str
+    """The scenario's fingerprint, and what was found of the requests, in words."""
+    is_paired: bool
+    """The same requests were compared; else all, each side by itself."""
+    requests: tuple[tuple[int, int], ...]
+    """By side: requests that were compared, and those that were measured."""
+    sessions: int
+    """Of the reference, that were compared."""
+    against: tuple[Against, ...]
+    problems: tuple[str, ...]
+    gates: tuple[Judged, ...]
+
+    def to_json(self) -> str:
+        """Null is "not known"; an infinite number is the text inf."""
+        return json.dumps(_plain(asdict(self)), indent=2, allow_nan=False)
+
+
+def compare(
+    words: Sequence[str],
+    results: str,
+    *,
+    allowed: Sequence[str] = (),
+    gates: Sequence[Gate] = (),
+    all_requests: bool = False,
+) -> Comparison:
+    """`words`: as `sides_of` takes them; `allowed`: of `harness.compare.identity.OVERRIDES`, what may differ.
+
+    Raises InputError if the sides may not be compared or have nothing to compare, RecordError as `open_run`.
+    """
+    sides = sides_of(words, results)
+    found = differences(sides)
+    check(found, allowed)
+    is_same, workload = _workload(sides)
+    if not is_same and "workload" not in allowed:
+        raise InputError(
+            f"These runs did not send the same: {workload}; to compare them all the same: --allow workload"
+        )
+    read = [
+        [read_rows(member.run, member.target.name, all_requests=all_requests) for member in side.members]
+        for side in sides
+    ]
+    tables = _compared(sides, read, is_same)
+    against = tuple(
+        Against(side.name, tuple(compare_rows(tables[0], table, is_paired=is_same)))
+        for side, table in zip(sides[1:], tables[1:], strict=True)
+    )
+    return Comparison(
+        sides=tuple((side.name, side.label) for side in sides),
+        differences=tuple(found),
+        workload=workload,
+        is_paired=is_same,
+        requests=tuple((len(table), sum(map(len, of_side))) for table, of_side in zip(tables, read, strict=True)),
+        sessions=len(set(tables[0].root.tolist())),
+        against=against,
+        problems=(*_problems(sides), *_repeats(sides, read)),
+        gates=tuple(judge(gate, one.side, one.effects) for one in against for gate in gates),
+    )
+
+
+def _workload(sides: Sequence[Side]) -> tuple[bool, str]:
+    """Whether all runs sent what the first one did, and what was found in words."""
+    first, *others = [member for side in sides for member in side.members]
+    reference = sent(first)
+    words, is_same = [], True
+    for other in others:
+        theirs = sent(other)
+        found = match(reference, theirs)
+        is_same = is_same and found.is_same and found.requests > 0 and reference.fingerprint == theirs.fingerprint
+        scenario = "" if reference.fingerprint == theirs.fingerprint else f"another scenario ({theirs.fingerprint}), "
+        words.append(f"{other.label}: {scenario}{found.sentence()}")
+    return is_same, f"scenario {reference.fingerprint} of {first.label}; {'; '.join(words)}"
+
+
+def _compared(sides: Sequence[Side], read: Sequence[list[Rows]], is_same: bool) -> list[Rows]:
+    """A table for each side: of the requests that all runs measured, or of all if the sides did not send the same."""
+    parts = [table for tables in read for table in tables]
+    for member, table in zip((member for side in sides for member in side.members), parts, strict=True):
+        if not len(table):
+            raise InputError(f"{member.label} has no measured request: there is nothing to compare.")
+    if is_same:
+        parts = in_all(parts)
+        if not len(parts[0]):
+            raise InputError("No request was measured in all of these runs: let them run longer.")
+    left = iter(parts)
+    return [pooled([next(left) for _ in tables]) for tables in read]
+
+
+def _problems(sides: Sequence[Side]) -> Iterator[str]:
+    for side in sides:
+        for member in side.members:
+            for problem in (*member.run.problems, *member.run.manifest.problems):
+                yield f"{side.name}, {member.label}: {problem}"
+
+
+def _repeats(sides: Sequence[Side], read: Sequence[list[Rows]]) -> Iterator[str]:
+    """A sentence for each run of a side that differs from the side's first: sessions do not tell how runs vary."""
+    for side, tables in zip(sides, read, strict=True):
+        for member, table in zip(side.members[1:], tables[1:], strict=True):
+            both = in_all([tables[0], table])
+            if not len(both[0]):
+                continue
+            told = [one for one in compare_rows(*both, is_paired=True) if one.verdict in ("higher", "lower")]
+            if told:
+                named = ", ".join(f"{one.name} {one.effect:.3f}" for one in told)
+                yield (
+                    f"{side.name}: {member.label} differs from {side.members[0].label}, which it repeats ({named}): a "
+                    "difference between sides that is no larger may be one between runs."
+                )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and math.isinf(value) else value

@@ -1,0 +1,81 @@
+"""inference-perf's lifecycle report (summary_lifecycle_metrics.json, stage_N_lifecycle_metrics.json).
+
+Read from inference_perf/reportgen/base.py of inference-perf after 0.6.1 (commit 7de5ef2, August 2026). The file does
+not name its version; those of 0.3 and 0.5 have the same keys for times and throughput.
+"""
+
+from __future__ import annotations
+
+from harness.analysis.definitions import Figure
+from harness.errors import InputError
+from harness.exchange.document import Document
+from harness.exchange.measured import Measured, Statistic, known, known_rates
+
+_KEYS = {"load_summary", "successes", "failures"}
+_FIGURES: dict[Figure, str] = {
+    "ttft": "time_to_first_token",
+    "tpot": "time_per_output_token",
+    "ntpot": "normalized_time_per_output_token",
+    "itl": "inter_token_latency",
+    "e2e": "request_latency",
+}
+_STATISTICS: dict[Statistic, tuple[str, ...]] = {
+    "mean": ("mean",),
+    "p50": ("median", "p50"),
+    "p90": ("p90",),
+    "p95": ("p95",),
+    "p99": ("p99",),
+}
+SILENT = (
+    "which version wrote it, and whether n is its own tokeniser's count or the server's (use_server_output_tokens)",
+    "in its cached tokens, a request that does not report any counts as 0",
+    "TTFT, TPOT and ITL of answers with one token; reasoning is no output to it",
+)
+
+
+def is_one(document: Document) -> bool:
+    return document.content.keys() >= _KEYS
+
+
+def read(document: Document) -> list[Measured]:
+    """Raises InputError for its report of the server's metrics, or if a number is none."""
+    if document.get("successes", "latency") is None:
+        raise InputError(
+            f"{document.where} is inference-perf's report of the server's metrics, or of no successful request; give "
+            "summary_lifecycle_metrics.json or stage_N_lifecycle_metrics.json of a run with answers."
+        )
+    times = {figure: _times(document, key) for figure, key in _FIGURES.items()}
+    cached, prompt = (document.number("successes", "prompt_tokens", name) for name in ("cached", "total"))
+    return [
+        Measured(
+            tool="inference-perf",
+            version=None,
+            where=document.where,
+            successful=document.count("successes", "count"),
+            failed=document.count("failures", "count"),
+            times={figure: values for figure, values in times.items() if values},
+            per_s=known_rates(
+                {
+                    "requests": document.number("successes", "throughput", "requests_per_sec"),
+                    "input tokens": document.number("successes", "throughput", "input_tokens_per_sec"),
+                    "output tokens": document.number("successes", "throughput", "output_tokens_per_sec"),
+                    "tokens": document.number("successes", "throughput", "total_tokens_per_sec"),
+                    "good requests": document.number("successes", "goodput_metrics", "request_goodput"),
+                }
+            ),
+            hit_rate=cached / prompt if cached is not None and prompt else None,
+            remarks=(),
+            silent=SILENT,
+        )
+    ]
+
+
+def _times(document: Document, key: str) -> dict[Statistic, float]:
+    """Its seconds in ms; empty: there are none."""
+    values = known({name: _first(document, key, names) for name, names in _STATISTICS.items()})
+    return {name: value * 1e3 for name, value in values.items()}
+
+
+def _first(document: Document, key: str, names: tuple[str, ...]) -> float | None:
+    values = (document.number("successes", "latency", key, name) for name in names)
+    return next((value for value in values if value is not None), None)

@@ -1,0 +1,79 @@
+"""Small recorded runs of one workload, each with texts of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.record.manifest import Manifest, TargetRecord
+from harness.record.run_directory import create
+from harness.record.schema import REQUESTS
+from harness.record.writer import PartWriter
+from tests.analysis.rows import Row, request, target
+
+IDENTITY = {
+    "engine": "vllm", "version": "0.27", "model": "m", "kv_dtype": "bf16", "tokenizer_fingerprint": "aaaa",
+    "template_fingerprint": "bbbb", "details": {"scheduler": "fcfs"},
+}  # fmt: skip
+SCENARIO = {"name": "demo", "kind": "agent-loop", "seed": 1, "steps": 2, "replies": "scripted"}
+OPTIONS = {"load": "closed", "users": 4, "run_time_s": 30.0, "target": "t"}
+SESSIONS = 25
+
+
+def turn(session: int, number: int, ttft_ms: float = 100.0, nonce: int = 0, **changes: Any) -> Row:
+    """A turn of a session: a system prompt that all share, then one segment a turn, and the template around them."""
+    path = [7, nonce + 1, *(nonce + 100 * session + 10 + step for step in range(number + 1))]
+    levels = ["chat template", "system prompt", *["user message"] * (number + 1)]
+    slower = 1 + session / 100
+    row = request(
+        session=session, turn=number, request_id=f"{session}-{number}", warmth="warm" if number else "cold",
+        path=path, path_tokens=[3, 50, *[20] * (number + 1)], path_levels=levels, planned_output_tokens=8,
+        prompt_tokens=100, cached_tokens=60 if number else 0, ttft_ms=ttft_ms * slower, tpot_ms=10.0, e2e_ms=900.0,
+    )  # fmt: skip
+    return row | changes
+
+
+def turns(ttft_ms: float = 100.0, nonce: int = 0, sessions: int = SESSIONS, **changes: Any) -> list[Row]:
+    return [turn(session, number, ttft_ms, nonce, **changes) for session in range(sessions) for number in (0, 1)]
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Callable[..., str]:
+    """record(run_id, rows, targets, scenario, options, identity, **changes of run.json) -> the run's directory."""
+
+    def make(
+        run_id: str,
+        rows: Sequence[Row] | None = None,
+        *,
+        scenario: Row | None = None,
+        options: Row | None = None,
+        identity: Row | None = None,
+        targets: Sequence[TargetRecord] | None = None,
+        **changes: Any,
+    ) -> str:
+        directory = create(tmp_path, run_id)
+        writer = PartWriter(directory.url, "requests/part-0000", REQUESTS)
+        for row in turns() if rows is None else rows:
+            writer.add(row | {"run_id": run_id})
+        writer.flush()
+        manifest = Manifest(
+            kvswarm_version="0.1.0",
+            run_id=run_id,
+            state="complete",
+            started_ns=1,
+            options=OPTIONS | (options or {}),
+            scenario_name="demo",
+            scenario=SCENARIO | (scenario or {}),
+            targets=list(targets or [target(identity=IDENTITY | (identity or {}))]),
+            versions={},
+        )
+        manifest.add_parts("requests", writer.parts)
+        for key, value in changes.items():
+            setattr(manifest, key, value)
+        directory.write_manifest(manifest)
+        return str(tmp_path / run_id)
+
+    return make

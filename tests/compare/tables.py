@@ -1,0 +1,42 @@
+"""Tables of requests with known differences: sessions of a few turns, of which each has its own length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.compare.bootstrap import Floats
+from harness.compare.rows import STRETCHES, Rows, stretches_of
+
+
+def rows(ttft_ms: Floats, sessions: int, **changes: Any) -> Rows:
+    """`ttft_ms`: of all requests, session by session; all else is the same for all of them."""
+    number = len(ttft_ms)
+    session = np.repeat(np.arange(sessions), number // sessions)
+    turn = np.tile(np.arange(number // sessions), sessions)
+    yes = np.ones(number, dtype=bool)
+    columns: dict[str, Any] = {
+        "session": session, "root": session, "turn": turn, "ok": yes, "counted": yes, "cold": turn == 0,
+        "ttft_ms": ttft_ms, "tpot_ms": np.full(number, 10.0), "e2e_ms": ttft_ms + 500.0,
+        "cached_tokens": np.where(turn == 0, 0.0, 800.0), "prompt_tokens": np.full(number, 1000.0),
+        "stretch": stretches_of(np.arange(number)), "stretches": STRETCHES,
+    }  # fmt: skip
+    return Rows(**columns | changes)
+
+
+def played(workload: int, chance: int, sessions: int, turns: int = 3, slower: float = 1.0) -> Rows:
+    """A run: the lengths follow from the workload, and what else makes requests slow from chance.
+
+    Chance has a part that a whole session shares, half of turns are hits, and TPOT and hits vary, too.
+    """
+    lengths, luck = np.random.default_rng(workload), np.random.default_rng(chance)
+    number = sessions * turns
+    session, turn = np.repeat(np.arange(sessions), turns), np.tile(np.arange(turns), sessions)
+    length = np.floor(500 * np.exp(lengths.normal(0, 0.5, sessions)))[session] * (1 + turn)
+    cached = np.where((turn > 0) & (luck.random(number) < 0.9), np.floor(0.7 * length), 0.0)
+    noise = luck.normal(0, 0.2, sessions)[session] + luck.normal(0, 0.2, number)
+    ttft_ms = slower * (20 + 0.1 * (length - cached)) * np.exp(noise)
+    tpot_ms = 10 * np.exp(luck.normal(0, 0.1, number))
+    e2e_ms = ttft_ms + 50 * tpot_ms
+    return rows(ttft_ms, sessions, tpot_ms=tpot_ms, e2e_ms=e2e_ms, cached_tokens=cached, prompt_tokens=length)

@@ -1,0 +1,127 @@
+"""Intervals and verdicts, of draws that are written down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.compare.bootstrap import Floats
+from harness.compare.effect import Effect, Question, effects
+
+ONES = np.ones((1, 1))
+
+
+class Written:
+    """A statistic that says `measured` of what was measured, and of draws what is written down."""
+
+    def __init__(self, measured: float, draws: Floats) -> None:
+        self._measured, self._draws = measured, draws
+
+    def of(self, counts: Floats) -> Floats:
+        return np.array([self._measured]) if counts is not BLOCK else self._draws
+
+
+BLOCK = np.zeros((1001, 1))
+STEPS = np.linspace(-1, 1, 1001)
+"""Their 2.5th percentile is -0.95, their standard deviation 0.577."""
+
+
+def told(*differences: Floats, measured: float = 0.0, **changes: object) -> list[Effect]:
+    """Of lines whose reference is 1 in every draw."""
+    nothing = Written(1.0, np.ones(1001))
+    questions = [
+        Question("x_diff", "difference", (5, 6), nothing, Written(1 + measured, 1 + of_draws), **changes)  # type: ignore[arg-type]
+        for of_draws in differences
+    ]
+    return effects(questions, [(BLOCK, BLOCK)], (1, 1))
+
+
+def test_an_interval_is_between_percentiles_of_the_draws() -> None:
+    (effect,) = told(0.2 + STEPS, measured=0.2)
+
+    assert (effect.reference, effect.other, effect.requests) == (1.0, 1.2, (5, 6))
+    assert (effect.effect, effect.low, effect.high) == pytest.approx((0.2, -0.75, 1.15))
+    assert effect.verdict == "none"
+    # 1.96 standard errors, and 0.84 more so that 4 of 5 are beyond.
+    assert effect.detectable == pytest.approx((1.96 + 0.8416) * STEPS.std())
+
+
+def test_a_ratio_is_judged_by_its_logarithm() -> None:
+    ours, theirs = Written(100.0, np.full(1001, 100.0)), Written(150.0, 150 * np.exp(0.1 * STEPS))
+    (effect,) = effects([Question("r", "ratio", (1, 1), ours, theirs)], [(BLOCK, BLOCK)], (1, 1))
+
+    numbers = (effect.effect, effect.low, effect.high)
+    assert numbers == pytest.approx((1.5, 1.5 * np.exp(-0.095), 1.5 * np.exp(0.095)))
+    assert effect.verdict == "higher"
+    assert effect.detectable == pytest.approx(np.expm1((1.96 + 0.8416) * 0.1 * STEPS.std()))
+
+
+def test_of_many_lines_one_alone_may_say_so_by_chance() -> None:
+    # Lines that do not depend on each other: the largest of 24 deviations is beyond 1.96 errors in most draws.
+    generator = np.random.default_rng(3)
+    lines = [generator.normal(0, 1, 1001) for _ in range(24)]
+    alone, of_many = told(lines[0] + 2.2, measured=2.2), told(*(line + 2.2 for line in lines), measured=2.2)
+    sure = told(*(line + 5 for line in lines), measured=5.0)
+
+    assert alone[0].verdict == "higher"
+    assert of_many[0].verdict == "perhaps higher"
+    assert sure[0].verdict == "higher"
+    assert told(-5 - lines[0], measured=-5.0)[0].verdict == "lower"
+    assert (of_many[0].detectable or 0) > (alone[0].detectable or 0)
+
+
+def test_lines_that_say_the_same_count_once() -> None:
+    line = np.random.default_rng(3).normal(0, 1, 1001) + 2.2
+
+    assert {effect.verdict for effect in told(*[line] * 24, measured=2.2)} == {"higher"}
+
+
+def test_a_line_that_never_varies_is_sure() -> None:
+    (same,), (other,) = told(np.zeros(1001)), told(np.full(1001, 0.25), measured=0.25)
+
+    assert (same.effect, same.low, same.high, same.verdict, same.detectable) == (0.0, 0.0, 0.0, "none", None)
+    assert (other.verdict, other.detectable) == ("higher", None)
+
+
+def test_what_has_no_interval_or_no_number_is_not_known() -> None:
+    (few,) = told(STEPS + 9, measured=9.0, interval=False, reason="3 sessions are too few")
+    assert (few.effect, few.low, few.verdict, few.reason) == (9.0, None, "unknown", "3 sessions are too few")
+
+    silent = Question("r", "ratio", (0, 5), None, Written(1.0, STEPS), reason="nobody has it")
+    (unknown,) = effects([silent], [(BLOCK, BLOCK)], (1, 1))
+    assert (unknown.reference, unknown.other, unknown.effect, unknown.verdict) == (None, 1.0, None, "unknown")
+    assert unknown.reason == "nobody has it"
+
+
+def test_infinity_in_some_draws_widens_the_interval_and_in_all_of_them_is_sure() -> None:
+    ours = Written(100.0, np.full(1001, 100.0))
+    some = np.where(np.arange(1001) < 100, np.inf, 110.0)
+    questions = [
+        Question("some", "ratio", (1, 1), ours, Written(110.0, some)),
+        Question("all", "ratio", (1, 1), ours, Written(np.inf, np.full(1001, np.inf))),
+        Question("both", "ratio", (1, 1), Written(np.inf, some), Written(np.inf, np.full(1001, np.inf))),
+    ]
+    some_of_them, all_of_them, both = effects(questions, [(BLOCK, BLOCK)], (1, 1))
+
+    assert some_of_them.low == pytest.approx(1.1)
+    assert some_of_them.high == np.inf
+    assert (all_of_them.effect, all_of_them.low, all_of_them.verdict) == (np.inf, np.inf, "higher")
+    assert (both.effect, both.verdict, both.reason) == (None, "unknown", "both sides are infinite, or nothing tells it")
+
+
+def test_what_time_adds_to_the_variance_widens_the_interval_unless_it_may_be_chance() -> None:
+    error = float(STEPS.std())
+    nothing = Written(1.0, np.ones(1001))
+    question = Question("x_diff", "difference", (5, 6), nothing, Written(2.0, 2.0 + STEPS))
+
+    def held(*others: float) -> Effect:
+        return effects([question], [(BLOCK, BLOCK)], (1, 1), [[other] for other in others])[0]
+
+    # Variances of 4 and 3 times that of sessions: 1 + 3 + 2 of it.
+    both = held(2 * error, 3**0.5 * error)
+    assert both.widened == pytest.approx(6**0.5)
+    assert (both.low, both.high) == pytest.approx((1 - 6**0.5 * 0.95, 1 + 6**0.5 * 0.95))
+    assert both.detectable == pytest.approx((1.96 + 0.8416) * 6**0.5 * error)
+    assert (both.verdict, held().verdict) == ("none", "perhaps higher")
+    for others in ((1.2 * error,), (0.1 * error,), (float("nan"),), ()):
+        assert held(*others).widened == 1
