@@ -75,7 +75,7 @@ def test_those_that_wait_are_served_in_the_servers_order(
     server = llama_cpp_server(**setting.options, slot_save_path=tmp_path / "slots")
     model, prompts = together(server, setting).model, [tuple(VOCABULARY[start : start + 60]) for start in (0, 60, 120)]
     short, long, third = prompts
-    asked = [(short, 400, None), (long, 1400, None), (third, 3, None), (third + short, 3, None), (long, 3, 0)]
+    asked = [(short, 800, None), (long, 1600, None), (third, 3, None), (third + short, 3, None), (long, 3, 0)]
     asked.append((third, 3, None))
     admissions = [model.admit(items(prompt), slot=slot) for prompt, _, slot in asked]
     with ThreadPoolExecutor(len(asked)) as pool:
@@ -83,6 +83,7 @@ def test_those_that_wait_are_served_in_the_servers_order(
         for number, (prompt, output_tokens, slot) in enumerate(asked):
             answers.append(pool.submit(post, server, "/completion", body(prompt, output_tokens, slot, True)))
             while requests_at(server) <= number:
+                assert not any(answer.done() for answer in answers), "one was answered before all were there"
                 time.sleep(0.005)
     for number in (0, 2, 3, 1, 4, 5):
         model.prefilled(admissions[number])

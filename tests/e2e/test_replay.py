@@ -90,17 +90,17 @@ def test_requests_are_due_when_the_trace_has_them_and_what_waits_for_a_user_is_b
 ) -> None:
     rows = [
         {"timestamp": at_ms, "input_length": 100, "output_length": 1, "hash_ids": [at_ms, at_ms + 1]}
-        for at_ms in (0, 400, 3_000, 60_000)
+        for at_ms in (0, 400, 5_000, 60_000)
     ]
     (tmp_path / "small.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     path = scenario(SCENARIO.replace("times: none", "times: trace"))
     server = slow_server(1.0)
-    options = ("--headless", "--users", 1, "--run-time", "5s")
+    options = ("--headless", "--users", 1, "--run-time", "7s")
     code, output = start_locust("swarm.py", "--scenario", path, "--target", server.url, *options).wait()
     assert code == 0, output
     sent = load("latest", tmp_path / "results").measured.sort_values("t_send")
     # The fourth comes after the run's end: nobody sends it.
-    assert [due - sent.t_due.iloc[0] for due in sent.t_due] == [0, 400_000_000, 3_000_000_000]
+    assert [due - sent.t_due.iloc[0] for due in sent.t_due] == [0, 400_000_000, 5_000_000_000]
     assert (sent.t_send >= sent.t_due).all()
     # One user alone: the second request waits until the first, which takes a second, has its answer.
     assert sent.blocked_ms.iloc[1] > 500
