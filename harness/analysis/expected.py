@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from heapq import heappop, heappush
+from typing import Generic, Literal, TypeVar
 
 from harness.analysis.expected_endless import Endless, Rules
 from harness.analysis.expected_engines import EngineCache
@@ -56,38 +58,58 @@ def expect(log: Sequence[LoggedRequest], cache: EngineCache) -> Expectation:
 
 
 def replay(log: Sequence[LoggedRequest], admit: Callable[[LoggedRequest], A], model: Admitted[A]) -> list[A]:
-    """Let each request come in when it was sent, be computed at its first token, and end when it ended."""
-    admissions: list[A] = []
-    for moment, number in _events(log):
-        request = log[number]
-        if moment == "sent":
-            admissions.append(admit(request))  # the log is in this order, so this is number `number`
-        elif moment == "first":
-            model.prefilled(admissions[number])
-        elif request.complete:
-            model.finish(admissions[number], request.output)
-        else:
-            model.abandon(admissions[number])
-    return admissions
+    """What each request of a whole log had, in the log's order."""
+    course = Replay(admit, model)
+    for request in log:
+        course.add(request)
+    ended = {number: admission for number, _, admission in course.until(None)}
+    return [ended[number] for number in range(len(log))]
+
+
+class Replay(Generic[A]):
+    """Lets each request come in when it was sent, be computed at its first token, and end when it ended.
+
+    At the same time, what others did comes before a request is sent. Requests may be added as they become known, as
+    long as `until` was not asked for a time after they were sent.
+    """
+
+    def __init__(self, admit: Callable[[LoggedRequest], A], model: Admitted[A]) -> None:
+        self._admit = admit
+        self._model = model
+        self._numbers = itertools.count()
+        self._events: list[tuple[int, int, int, _Moment, LoggedRequest]] = []
+        """A heap: time, order at that time, number of the request, what happened to it."""
+        self._under_way: dict[int, A] = {}
+
+    def add(self, request: LoggedRequest) -> None:
+        number = next(self._numbers)
+        sent, first, end = request.sent_ns, request.first_ns, request.end_ns
+        if first is None and request.complete:  # an answer of no tokens
+            first = end
+        heappush(self._events, (sent, 2, number, "sent", request))
+        if first is not None:
+            heappush(self._events, (first, 0 if first > sent else 3, number, "first", request))
+        heappush(self._events, (end, 1 if end > sent else 4, number, "end", request))
+
+    def until(self, time_ns: int | None) -> Iterator[tuple[int, LoggedRequest, A]]:
+        """Go on to a time (None: to the end); gives those that end before it, with their numbers in order of `add`."""
+        while self._events and (time_ns is None or self._events[0][0] < time_ns):
+            _, _, number, moment, request = heappop(self._events)
+            if moment == "sent":
+                self._under_way[number] = self._admit(request)
+            elif moment == "first":
+                self._model.prefilled(self._under_way[number])
+            else:
+                admission = self._under_way.pop(number)
+                if request.complete:
+                    self._model.finish(admission, request.output)
+                else:
+                    self._model.abandon(admission)
+                yield number, request, admission
 
 
 def _replay(log: Sequence[LoggedRequest], model: CacheModel[A]) -> list[A]:
     return replay(log, lambda request: model.admit(request.prompt), model)
-
-
-def _events(log: Sequence[LoggedRequest]) -> Iterator[tuple[_Moment, int]]:
-    """(what happened, to which request), in order. At the same time, what others did comes before a request is sent."""
-    events: list[tuple[int, int, int, _Moment]] = []
-    for number, request in enumerate(log):
-        sent, first, end = request.sent_ns, request.first_ns, request.end_ns
-        if first is None and request.complete:  # an answer of no tokens
-            first = end
-        events.append((sent, 2, number, "sent"))
-        if first is not None:
-            events.append((first, 0 if first > sent else 3, number, "first"))
-        events.append((end, 1 if end > sent else 4, number, "end"))
-    events.sort(key=lambda event: event[:3])
-    return ((moment, number) for _, _, number, moment in events)
 
 
 def _known_at_once(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,9 +43,8 @@ def expect_on_replicas(log: RequestLog, cache: EngineCache) -> Expectation:
     known = expect(log.requests, replace(cache, model=None))
     if cache.model is None or cache.is_off:
         return known
-    caches = _Caches({name: cache.model() for name in cache.replicas})
-    places = iter(replicas_of(log))
-    seats = replay(log.requests, lambda request: caches.admit_at(next(places), request), caches)
+    caches = ReplicaCaches(cache.model, cache.replicas)
+    seats = replay(log.requests, caches.admit, caches)
     computed = list(known.computed)
     kept = [max(seat.cached_tokens, seat.elsewhere) for seat in seats]
     for number, seat in enumerate(seats):
@@ -58,7 +57,7 @@ def expect_on_replicas(log: RequestLog, cache: EngineCache) -> Expectation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seat:
+class Seat:
     """One request's hold on the cache of its replica."""
 
     cache: Any
@@ -72,32 +71,49 @@ class _Seat:
         return self.elsewhere if self.cache is None else int(self.admission.cached_tokens)
 
 
-class _Caches:
-    """The caches of all replicas, each request in that of its own."""
+class ReplicaCaches:
+    """The caches of all replicas, each request in that of its own.
 
-    def __init__(self, caches: Mapping[str, Any]) -> None:
-        """By name of the replica, all of one kind, with `peek`."""
-        self._caches = caches
-        if slots := [cache for cache in caches.values() if isinstance(cache, WatchedSlots)]:
+    A replica may also be heard of late: its cache is empty until then, and an empty one has nothing for anybody.
+    """
+
+    def __init__(self, model: Callable[[], Any], replicas: Iterable[str] = ()) -> None:
+        """`model` makes an empty cache, with `peek`."""
+        self._model = model
+        self._caches = {name: model() for name in replicas}
+        self._join()
+
+    def _join(self) -> None:
+        if slots := [cache for cache in self._caches.values() if isinstance(cache, WatchedSlots)]:
             WatchedSlots.join(slots)
 
-    def admit_at(self, place: str | None, request: LoggedRequest) -> _Seat:
+    def admit(self, request: LoggedRequest) -> Seat:
+        place = request.replica
+        if place is not None and place not in self._caches:
+            self._caches[place] = self._model()
+            self._join()
         others = [cache.peek(request.prompt) for name, cache in self._caches.items() if name != place]
         cache = None if place is None else self._caches[place]
         if isinstance(cache, WatchedSlots):
             admission: Any = cache.admit(request.prompt, slot=request.slot)
         else:
             admission = None if cache is None else cache.admit(request.prompt)
-        return _Seat(cache, admission, max(others, default=0))
+        return Seat(cache, admission, max(others, default=0))
 
-    def prefilled(self, seat: _Seat) -> None:
+    def forget(self) -> None:
+        """As `WatchedSlots.forget`."""
+        for cache in self._caches.values():
+            if isinstance(cache, WatchedSlots):
+                cache.forget()
+
+    def prefilled(self, seat: Seat) -> None:
         if seat.cache is not None:
             seat.cache.prefilled(seat.admission)
 
-    def finish(self, seat: _Seat, output: Prompt) -> None:
+    def finish(self, seat: Seat, output: Prompt) -> None:
         if seat.cache is not None:
             seat.cache.finish(seat.admission, output)
 
-    def abandon(self, seat: _Seat) -> None:
+    def abandon(self, seat: Seat) -> None:
         if seat.cache is not None:
             seat.cache.abandon(seat.admission)

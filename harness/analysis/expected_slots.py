@@ -58,6 +58,12 @@ class WatchedSlots(Slots):
             self._endless.abandon(_as_endless(admission))
         super().abandon(admission)
 
+    def forget(self) -> None:
+        """Drop what only serves to say what there was anywhere, for who never asks; so memory has an end."""
+        self._endless.clear()
+        working = {slot.admission for slot in self._slots}
+        self.sights = {admission: sight for admission, sight in self.sights.items() if admission in working}
+
     def sight(self, wanted: Held) -> Sight:
         """What is there for a prompt now."""
         held = max(peer.computed(wanted) for peer in self._peers)

@@ -41,6 +41,38 @@ class LoggedRequest:
     complete: bool
     """False: the request failed, or was given up."""
     slot: int | None
+    replica: str | None = None
+    """Which of the target's replicas answered; None: the answer does not tell."""
+
+
+def logged_request(
+    prompt: Prompt,
+    output: Prompt,
+    stamps: tuple[int, int | None, int | None, int | None],
+    status: str,
+    slot: int | None,
+    replica: str | None,
+) -> LoggedRequest:
+    """`stamps`: t_send, t_first, t_last, t_end of its row."""
+    sent, first, _, _ = stamps
+    return LoggedRequest(
+        prompt=prompt,
+        prompt_tokens=tokens(prompt),
+        output=output,
+        sent_ns=sent,
+        first_ns=None if first is None else max(sent, first),
+        # A request without an end was cut off, or timed out: it was under way at least until here.
+        end_ns=max(stamp for stamp in stamps if stamp is not None),
+        complete=status == "ok",
+        slot=slot,
+        replica=replica,
+    )
+
+
+def answer_items(identity: int, counted: int | None, planned: int | None, status: str) -> Prompt:
+    """An answer as what followed its prompt: `counted` tokens, or `planned` ones where nobody counted."""
+    length = planned if counted is None else counted
+    return [(identity, length)] if length and status == "ok" else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +104,8 @@ def read_log(run: TargetRun) -> RequestLog:
 
 
 def _requests(rows: pd.DataFrame, run: TargetRun) -> Iterable[LoggedRequest]:
-    columns = {name: _values(rows[name]) for name in ("t_send", "t_first", "t_last", "t_end", "slot", "cache_salt")}
-    columns["complete"] = (rows["status"] == "ok").tolist()
+    names = ("t_send", "t_first", "t_last", "t_end", "slot", "replica", "cache_salt")
+    columns = {name: _values(rows[name]) for name in names}
     answer_ids = _answer_ids(rows, run.number)
     prompts = _Spelling(run.target.lexicon, answer_ids)
     outputs = _outputs(rows, answer_ids)
@@ -84,20 +116,11 @@ def _requests(rows: pd.DataFrame, run: TargetRun) -> Iterable[LoggedRequest]:
             columns["cache_salt"], rows["path"], rows["path_tokens"], outputs, strict=True
         )
     ]
+    statuses = rows["status"].tolist()
     for number, (prompt_end, whole_end) in enumerate(ends):
-        sent, first, last, end = (columns[name][number] for name in ("t_send", "t_first", "t_last", "t_end"))
+        sent, first, last, end, slot, replica = (columns[name][number] for name in names[:6])
         prompt, whole = tree.until(prompt_end), tree.until(whole_end)
-        yield LoggedRequest(
-            prompt=prompt,
-            prompt_tokens=tokens(prompt),
-            output=whole[len(prompt) :],
-            sent_ns=sent,
-            first_ns=None if first is None else max(sent, first),
-            # A request without an end was cut off, or timed out: it was under way at least until here.
-            end_ns=max(stamp for stamp in (sent, first, last, end) if stamp is not None),
-            complete=columns["complete"][number],
-            slot=columns["slot"][number],
-        )
+        yield logged_request(prompt, whole[len(prompt) :], (sent, first, last, end), statuses[number], slot, replica)
 
 
 def _answer_ids(rows: pd.DataFrame, target_number: int) -> list[int]:
@@ -110,9 +133,9 @@ def _answer_ids(rows: pd.DataFrame, target_number: int) -> list[int]:
 
 
 def _outputs(rows: pd.DataFrame, answer_ids: Sequence[int]) -> Iterable[Prompt]:
-    counted = rows["output_tokens"].fillna(rows["planned_output_tokens"]).fillna(0)
-    for identity, length, status in zip(answer_ids, counted.tolist(), rows["status"], strict=True):
-        yield [(identity, length)] if length and status == "ok" else []
+    counted, planned = _values(rows["output_tokens"]), _values(rows["planned_output_tokens"])
+    for known in zip(answer_ids, counted, planned, rows["status"], strict=True):
+        yield answer_items(*known)
 
 
 class _Spelling(dict[Item, Prompt]):

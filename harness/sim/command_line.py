@@ -29,6 +29,7 @@ def sim(
     time_scale: Annotated[float, typer.Option(help="Simulated seconds in one second.")] = 1.0,
     jitter: Annotated[float, typer.Option(help="Relative standard deviation of a step's duration.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Of answers, jitter and faults.")] = 0,
+    request_log: Annotated[str | None, typer.Option(help="File for the ids of all requests that came.")] = None,
     replicas: Annotated[int, typer.Option(help="Engines with a cache each, behind a router.")] = 1,
     router: Annotated[str, typer.Option(help="How it chooses: round-robin or prefix.")] = "round-robin",
     fault: Annotated[
@@ -58,6 +59,7 @@ def sim(
         time_scale=time_scale,
         jitter=jitter,
         seed=seed,
+        request_log=request_log,
         replicas=replicas,
         router=_one_of("--router", router, RouterName),
         faults=tuple(fault or ()),

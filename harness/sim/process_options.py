@@ -46,6 +46,8 @@ class ProcessOptions:
     api_key: str | None = None
     faults: tuple[str, ...] = ()
     """As `harness.sim.faults.parse` takes them."""
+    request_log: str | None = None
+    """File that gets a line for each request to generate that was read whole: its header X-Request-Id."""
     replicas: int = 1
     """Engines, each a process with a cache of its own; above 1 a router stands before them."""
     router: RouterName = "round-robin"

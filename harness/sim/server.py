@@ -8,8 +8,9 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -17,10 +18,10 @@ import uvloop
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from harness.sim.faults import Fault, parse
-from harness.sim.faulty import Faulty
+from harness.sim.faulty import GENERATING, Faulty
 from harness.sim.options import MannerName, SimOptions
 from harness.sim.process_options import REPLICA_HEADER
-from harness.sim.web import Manner, application
+from harness.sim.web import Call, Manner, application
 
 SERVERS: dict[MannerName, str] = {
     "vllm": "uvicorn",
@@ -64,7 +65,7 @@ def run(options: SimOptions) -> None:
     manner = _manner(options)
     listener = listen(options.host, options.port)
     options = replace(options, port=listener.getsockname()[1])
-    faulty = Faulty(application(manner), faults, options.seed, lambda: start_again(options))
+    faulty = Faulty(application(manner, _log(options.request_log)), faults, options.seed, lambda: start_again(options))
     headers = [] if options.replica is None else [(REPLICA_HEADER.lower(), str(options.replica))]
     config = uvicorn.Config(
         faulty,
@@ -86,6 +87,18 @@ def run(options: SimOptions) -> None:
     server = uvicorn.Server(config)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(server, listener, faults, options))
+
+
+def _log(path: str | None) -> Callable[[Call], None] | None:
+    if path is None:
+        return None
+    file = Path(path).open("a", buffering=1)  # noqa: SIM115 (open as long as the process lives)
+
+    def write(call: Call) -> None:
+        if call.path.endswith(GENERATING):
+            file.write(call.headers.get("x-request-id", "") + "\n")
+
+    return write
 
 
 def _manner(options: SimOptions) -> Manner:

@@ -63,8 +63,8 @@ class Manner(Protocol):
         ...
 
 
-def application(manner: Manner) -> Application:
-    """The ASGI application that reads each call whole and writes what `manner` answers.
+def application(manner: Manner, hears: Callable[[Call], None] | None = None) -> Application:
+    """The ASGI application that reads each call whole, lets `hears` know, and writes what `manner` answers.
 
     It adds no header but Content-Type, Content-Length and those of the answer; Date and Server are the server's.
     """
@@ -73,6 +73,8 @@ def application(manner: Manner) -> Application:
         call = await _read(scope, receive)
         if call is None:
             return
+        if hears is not None:
+            hears(call)
         serving = asyncio.current_task()
         assert serving is not None
         hang_up = asyncio.ensure_future(_hung_up(receive))

@@ -9,7 +9,10 @@ from typing import Any
 
 from harness.engines.base import Identity
 from harness.record.bottleneck import bottleneck
+from harness.record.manifest import Manifest
 from harness.swarm.buckets import Buckets, quantile
+from harness.swarm.expectation import LiveExpectation
+from harness.swarm.first_requests import MASTER
 from harness.swarm.history import History
 from harness.swarm.lane_state import LaneState
 from harness.swarm.leg import Leg
@@ -67,6 +70,10 @@ class Board:
         """Rows of `harness_health` since the last point."""
         self._measured_from_s: dict[str, float | None] = {}
         """Target -> end of its ramp, since its load began; None: it goes on."""
+        self.expectation: LiveExpectation | None = None
+        """Of the leg that goes on; None: nobody looks on."""
+        self._expectations: dict[str, tuple[LiveExpectation, int]] = {}
+        """Target -> that of its leg, and its number there."""
         self._next_s = 0.0
 
     def take(self, report: Mapping[str, Any]) -> None:
@@ -74,6 +81,9 @@ class Board:
         self.count(report["figures"])
         self._sessions[report["worker"]] = report["sessions"]
         self._health += report["health"]
+        # A worker that has no plan of this leg yet still reports of the one before.
+        if self.expectation is not None and report["news"] is not None and report["leg"] == self.expectation.leg:
+            self.expectation.take(report["worker"], report["news"])
 
     def count(self, figures: Sequence[Mapping[str, Any]]) -> None:
         """What `LiveFigures.take` gave."""
@@ -84,12 +94,26 @@ class Board:
         """Whether it is time for the next point."""
         return time.monotonic() >= self._next_s
 
-    def begin(self) -> None:
-        """A leg begins: what was before is none of its stretch."""
+    def begin(self, leg: int = 0, somebody_looks_on: bool = False) -> None:
+        """A leg, number `leg` of its run, begins: what was before is none of its stretch."""
+        self.expectation = LiveExpectation(leg) if somebody_looks_on else None
         self._stretch.clear()
         self._sessions.clear()
         self._health.clear()
         self._next_s = time.monotonic() + POINT_EVERY_S
+
+    def expect(self, leg: Leg, manifest: Manifest) -> None:
+        """The load of a leg has begun: begin to say what to expect, if somebody looks on."""
+        if self.expectation is None:
+            return
+        numbers = [state.number for state in leg.lanes]
+        for number, news in enumerate(leg.first_news, start=1):
+            self.expectation.take(MASTER, {**news, "number": number})
+        records = {number: manifest.targets[number].model_dump(mode="json") for number in numbers}
+        self.expectation.begin(manifest.run_id, leg.planned_ns, sorted(leg.planned.values()), records)
+        self._expectations |= {
+            name: (self.expectation, number) for name, number in zip(leg.names, numbers, strict=True)
+        }
 
     def point(self, leg: Leg) -> None:
         """Add a point for each target that is being loaded."""
@@ -101,6 +125,7 @@ class Board:
         recent = LiveFigures()
         for _, figures in self._stretch:
             recent.merge(figures)
+        self._leave_out_lost_workers(leg)
         harness = _harness(self._health)
         self._health = []
         since_s = (time.time_ns() - leg.planned_ns) / 1e9
@@ -113,10 +138,19 @@ class Board:
             server = self._server(now_s, state, self._live_sessions(name))
             self._histories[name].add({"t": round(since_s, 1), "phase": leg.phase, **requests, **server, **harness})
 
+    def _leave_out_lost_workers(self, leg: Leg) -> None:
+        lost = () if leg.partners is None else leg.partners.lost
+        for client_id in lost:
+            self._sessions.pop(leg.planned[client_id], None)
+        if lost and self.expectation is not None:
+            self.expectation.stop("a worker was lost, and what it sent last is not known")
+
     def end(self, leg: Leg) -> None:
         """The last point of a leg: all that came with the drain, and no session any more."""
         self._sessions = {0: dict.fromkeys(leg.names, 0)}
         self.point(leg)
+        if self.expectation is not None:
+            self.expectation.close()
 
     def _live_sessions(self, target: str) -> int | None:
         told = [sessions[target] for sessions in self._sessions.values() if target in sessions]
@@ -138,10 +172,17 @@ class Board:
                 "target": name,
                 "capacity": self._capacities[name],
                 "measured_from": self._measured_from_s.get(name),
+                "expected": self._expected(name),
                 **history.since(every, count),
             }
             for (name, history), (every, count) in zip(self._histories.items(), known, strict=True)
         ]
+
+    def _expected(self, name: str) -> dict[str, Any] | None:
+        if name not in self._expectations:
+            return None
+        expectation, number = self._expectations[name]
+        return expectation.of_target(number)
 
 
 def _capacity(identity: Identity, scenario: Scenario) -> int | None:

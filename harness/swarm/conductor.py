@@ -105,8 +105,9 @@ class Conductor:
                 self._say_progress()
 
         self._next_word_s = time.monotonic() + PROGRESS_EVERY_S
-        self.board.begin()
-        workers = self.leg.start(each_second)
+        self.board.begin(self.leg.number, somebody_looks_on=not show_progress)
+        workers = self.leg.start(each_second, tells_requests=not show_progress)
+        self.board.expect(self.leg, self._manifest)
         if show_progress:
             self._say_start(workers)
 

@@ -12,6 +12,7 @@ from harness.client.row import Asked, Labels, request_row
 from harness.client.timed import TimedClient
 from harness.errors import TargetError
 from harness.record.manifest import StartUpCheck
+from harness.record.news import RequestNews
 from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
 from harness.swarm.player import Player, Playing
@@ -45,6 +46,7 @@ class FirstRequests:
         self._lane = lane
         self._number = number
         self._client = TimedClient(lane.target, lane.engine.read_event)
+        self.news = RequestNews({lane.target.name: number})
         self._writer = PartWriter(folder, f"requests/part-master-{number}", REQUESTS)
 
     def check(self, metrics: ServerMetrics) -> StartUpCheck:
@@ -53,7 +55,7 @@ class FirstRequests:
 
         def record(sent: Sent) -> None:
             asked = Asked(sent.request_id, sent.due_ns, sent.due_ns, sent.path, sent.output_tokens)
-            self._writer.add(request_row(labels, asked, sent.reply))
+            self._record(request_row(labels, asked, sent.reply), sent.reply)
 
         return check_start_up(
             self._client,
@@ -88,6 +90,7 @@ class FirstRequests:
 
     def _record(self, row: dict[str, Any], _: Reply) -> None:
         self._writer.add(row)
+        self.news.add(row)
 
     def _labels(self, phase: str) -> Labels:
         made, lane = self._made, self._lane

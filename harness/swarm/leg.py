@@ -32,6 +32,8 @@ TAKEN = "kvswarm-taken"
 
 START_AFTER_S = 1.0
 """How long after the plan an open loop begins, so that every worker has it, and all its users."""
+SEAT_S = 0.001
+"""So much longer for each seat of a worker: a busy machine takes that long to make one."""
 ACK_GRACE_S = 20.0
 """How long after the drain timeout, or after the last part that came, the master still waits for a worker's word."""
 ASK_AGAIN_S = 5.0
@@ -64,6 +66,8 @@ class Leg:
         self.partners = None if roll_call is None else Partners(runner, roll_call)
         """None: one process does everything."""
         self.drained: dict[str, Drained] = {}
+        self.first_news: list[dict[str, Any]] = []
+        """What `RequestNews.take` gave of the master's own requests, one for each target."""
         self.lanes = [LaneState(made, lane, folder) for lane in made.legs[number]]
         self._made = made
         self._folder = folder
@@ -104,6 +108,7 @@ class Leg:
                 self._phase("warmup", began_ns, state)
             finally:
                 self.request_parts += requests.finish()
+            self.first_news.append(requests.news.take(time.time_ns()))
             state.cold_start = cold_start(self._made.options.cold_start, self._made.nonce, state.lane.engine)
             state.metrics.settle("warmup_end")
 
@@ -113,7 +118,7 @@ class Leg:
 
     # --- the load ------------------------------------------------------------------------------
 
-    def start(self, each_second: Callable[[], None]) -> int:
+    def start(self, each_second: Callable[[], None], tells_requests: bool = False) -> int:
         """Send every ready worker its plan; returns how many there are. `each_second` is called until the drain."""
         self.started = True
         if self.partners is None:
@@ -121,12 +126,12 @@ class Leg:
         else:
             self.planned = self.partners.call(self._made.scenario)
         self.planned_ns = time.time_ns()
-        self.began_ns = self.planned_ns + (round(START_AFTER_S * 1e9) if self._made.options.load == "open" else 0)
+        self.began_ns = self.planned_ns + (self._start_after_ns() if self._made.options.load == "open" else 0)
         load = self._load()
         self.ramp = Ramp(load)
         for client_id, number in self.planned.items():
             ahead_ns = 0 if self.partners is None else self.partners.clock_ahead_ns(client_id)
-            plan = self._plan(number, load, ahead_ns)
+            plan = replace(self._plan(number, load, ahead_ns), tells_requests=tells_requests)
             self._send(PLAN, plan.to_message(), client_id)
         for state in self.lanes:
             state.metrics.start()
@@ -134,6 +139,9 @@ class Leg:
             self._health = HealthWatch(self._made.run_id, self.number, MASTER, self._folder)
         self._watcher = gevent.spawn(self._watch, each_second)
         return len(self.planned)
+
+    def _start_after_ns(self) -> int:
+        return round((START_AFTER_S + SEAT_S * self._made.users / max(1, len(self.planned))) * 1e9)
 
     def _plan(self, number: int, load: LoadPlan, clock_ahead_ns: int) -> Plan:
         made = self._made

@@ -68,6 +68,8 @@ class Plan:
     clock_ahead_ns: int = 0
     """This worker's clock minus the master's, as far as it is known to differ. `load.start_ns` is by this worker's
     clock; the times in its rows are by the master's."""
+    tells_requests: bool = False
+    """Reports say what was sent, for somebody looks on and wants to know what hits to expect."""
 
     def to_message(self) -> dict[str, Any]:
         return asdict(self)

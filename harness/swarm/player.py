@@ -91,6 +91,8 @@ class Player:
         self._gate = gate
         self._record = record
         self._slot = slot
+        self._under_way: dict[TimedClient, int] = {}
+        """When each request under way was about to be sent, by its connection."""
 
     def play(self, session: Session, origin_ns: int, first_turn: int = 0, due_ns: int | None = None) -> None:
         """Send the turns of `session` in order, and those of its sub-agents; returns when all of them have ended.
@@ -117,6 +119,11 @@ class Player:
     def streams(self) -> int:
         """Requests under way."""
         return sum([client.is_busy for client in self._clients])
+
+    @property
+    def oldest_ns(self) -> int | None:
+        """A time before which no request under way was sent; None: none is under way."""
+        return min(self._under_way.values(), default=None)
 
     def cancel(self) -> None:
         """From another greenlet: end all requests under way; each is recorded as cancelled."""
@@ -193,9 +200,12 @@ class Player:
             )
             self._record(request_row(self._labels, asked, reply), reply)
 
-        return playing.client.post(
-            "/chat/completions", payload, {"X-Request-Id": request_id, **self._engine.request_headers}, on_reply
-        )
+        headers = {"X-Request-Id": request_id, **self._engine.request_headers}
+        self._under_way[playing.client] = time.time_ns()
+        try:
+            return playing.client.post("/chat/completions", payload, headers, on_reply)
+        finally:
+            del self._under_way[playing.client]
 
     def _live(self, index: int, session: Session, reply: Reply) -> Message:
         """What the engine said, as a message; its length is what the engine counted."""

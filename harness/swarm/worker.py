@@ -15,6 +15,7 @@ import gevent
 from gevent.event import Event
 
 from harness.client.reply import Reply
+from harness.record.news import RequestNews
 from harness.record.run_directory import is_there
 from harness.record.schema import REQUESTS
 from harness.record.writer import PartWriter
@@ -48,6 +49,8 @@ class WorkerRun:
         """
         self.plan = plan
         self.live = LiveFigures()
+        targets = {lane.target["name"]: lane.number for lane in plan.lanes}
+        self._news = RequestNews(targets, plan.clock_ahead_ns) if plan.tells_requests else None
         self._fire_request = fire_request
         scenario = Scenario.from_json(plan.scenario)
         self._lanes = [Lane(plan, lane, scenario) for lane in plan.lanes]
@@ -100,11 +103,18 @@ class WorkerRun:
         """What the page shows of this worker, since the last call: plain values for `Board.take`."""
         return {
             "run_id": self.plan.run_id,
+            "leg": self.plan.leg,
             "worker": self.plan.worker,
             "figures": self.live.take(),
             "sessions": dict(self._sessions),
             "health": self._health.take_recent(),
+            "news": None if self._news is None else self._news.take(self._told_until_ns()),
         }
+
+    def _told_until_ns(self) -> int:
+        """All that was sent before has ended."""
+        oldest_ns = [player.oldest_ns for player in self._players if player.oldest_ns is not None]
+        return min([time.time_ns(), *oldest_ns])
 
     # --- what a user does ----------------------------------------------------------------------
 
@@ -182,6 +192,8 @@ class WorkerRun:
             raise
         self._rows += 1
         self.live.add(row)
+        if self._news is not None:
+            self._news.add(row)
         failed = reply.status != "ok"
         self._failed += failed
         self._cancelled += reply.status == "cancelled"

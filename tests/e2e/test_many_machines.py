@@ -1,4 +1,4 @@
-"""Master, two workers and the engine on four hosts: links that are cut and come back, a worker that is killed.
+"""Master, two workers and a simulated engine on four hosts: links are cut and come back, a worker is killed.
 
 The workers do not see the master's files: their rows travel over the link that is cut.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,10 +16,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import requests
 
 from harness.analysis import load
 from harness.analysis.run import Run
-from tests.e2e.conftest import CHAT, ROOT, SlowServer, wait_until
+from tests.e2e.conftest import CHAT, ROOT, wait_until
 from tests.e2e.hosts import CONTROL, DATA, Host, hosts, missing
 
 RESULTS = "file:///proc/self/cwd/results"
@@ -36,14 +36,46 @@ def net() -> Iterator[list[Host]]:
         yield made
 
 
+class Engine:
+    """`kvswarm serve sim` on a host of its own; an answer takes about a quarter of a second."""
+
+    def __init__(self, host: Host, folder: Path) -> None:
+        self._host = host
+        self._log = folder / "asked.txt"
+        self._log.touch()
+        address, port = host.address(DATA), 8000
+        self.url = f"http://{address}:{port}/v1"
+        words = ["--host", address, "--port", str(port), "--time-scale", "0.2", "--request-log", str(self._log)]
+        command = host.command(sys.executable, "-m", "harness.cli", "serve", "sim", *words)
+        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        assert f"listens on {self.url}" in self._process.stdout.readline()
+
+    @property
+    def log(self) -> list[str]:
+        """Ids of all requests that it read, in their order."""
+        return self._log.read_text().splitlines()
+
+    @property
+    def asked(self) -> list[str]:
+        """Those of the load: the check's are named, and sessions of the warm-up have negative numbers."""
+        return [request_id for request_id in self.log if not re.search("-check-|--", request_id)]
+
+    def answered(self) -> int:
+        """Requests that it has answered to the end, by its own count; one whose client hung up is in no such count."""
+        page = self._host.inside(lambda: requests.get(self.url.replace("/v1", "/metrics"), timeout=10).text)
+        return round(sum(map(float, re.findall(r"^vllm:request_success_total\{.*\} (.*)$", page, re.MULTILINE))))
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.communicate(timeout=10)
+
+
 @pytest.fixture
-def engine(net: list[Host]) -> Iterator[SlowServer]:
-    host = net[-1]
-    server = host.inside(lambda: SlowServer(0.2, host.address(DATA)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+def engine(net: list[Host], tmp_path: Path) -> Iterator[Engine]:
+    made = Engine(net[-1], tmp_path)
+    yield made
+    made.stop()
 
 
 def locust(host: Host, folder: Path, *words: object) -> subprocess.Popen[str]:
@@ -56,7 +88,7 @@ def locust(host: Host, folder: Path, *words: object) -> subprocess.Popen[str]:
 class Swarm:
     """A run under way: Locust on master, one and two."""
 
-    def __init__(self, net: list[Host], engine: SlowServer, scenario: Path, folder: Path, run_time_s: int) -> None:
+    def __init__(self, net: list[Host], engine: Engine, scenario: Path, folder: Path, run_time_s: int) -> None:
         master, *workers, _ = net
         self.results = folder / "master" / "results"
         link = ["--master-port", 5557, "--master-host", master.address(CONTROL)]
@@ -73,12 +105,12 @@ class Swarm:
     def end(self) -> None:
         for process in (self.master, *self.workers):
             process.kill()
-            process.communicate()
+            print(process.communicate()[0])  # pytest shows it if the test failed
 
 
 @pytest.fixture
 def start(
-    net: list[Host], engine: SlowServer, scenario: Callable[[str], Path], tmp_path: Path
+    net: list[Host], engine: Engine, scenario: Callable[[str], Path], tmp_path: Path
 ) -> Iterator[Callable[[int], Swarm]]:
     with ExitStack() as stack:
 
@@ -110,11 +142,11 @@ def cut(host: Host, *networks: str) -> Iterator[None]:
 
 
 def test_links_that_are_cut_for_a_while_lose_no_row_and_double_none(
-    net: list[Host], engine: SlowServer, start: Callable[[int], Swarm]
+    net: list[Host], engine: Engine, start: Callable[[int], Swarm]
 ) -> None:
     _, one, two, _ = net
     swarm = start(24)
-    wait_until(lambda: len(engine.asked) >= 60)
+    wait_until(lambda: len(engine.asked) >= 60, 20)
     with cut(one, CONTROL), cut(two, CONTROL, DATA):
         time.sleep(2.0)  # what had been sent is answered
         before = by_worker(engine.asked)
@@ -129,13 +161,14 @@ def test_links_that_are_cut_for_a_while_lose_no_row_and_double_none(
     assert all(count > grown.total() for count in by_worker(engine.asked).values())
     rows = of_the_load(run)
     assert sorted(rows.request_id) == sorted(engine.asked)
+    assert len(run.requests) == len(engine.log) == engine.answered()
     assert (rows.status == "ok").all()
     outages = [note for note in run.manifest.notes if "out of the master's reach" in note]
     assert len(outages) == 2, run.manifest.notes
     assert {worker.host for worker in run.manifest.workers} == {"one", "two"}
 
 
-def test_a_worker_that_is_killed_costs_its_own_rows_only(engine: SlowServer, start: Callable[[int], Swarm]) -> None:
+def test_a_worker_that_is_killed_costs_its_own_rows_only(engine: Engine, start: Callable[[int], Swarm]) -> None:
     swarm = start(8)
     wait_until(lambda: len(engine.asked) >= 30)
     swarm.workers[1].kill()
@@ -149,3 +182,4 @@ def test_a_worker_that_is_killed_costs_its_own_rows_only(engine: SlowServer, sta
     assert re.search(f"worker {1 - alive} was lost", problem)
     wanted = [request_id for request_id in engine.asked if by_worker([request_id]) == Counter([alive])]
     assert sorted(of_the_load(run).request_id) == sorted(wanted)
+    assert len(engine.log) - 3 <= engine.answered() <= len(engine.log)  # the dead worker's three users hung up

@@ -12,6 +12,9 @@ import requests as http
 from selenium.webdriver.common.by import By
 
 from harness.analysis import Run, load
+from harness.analysis.expected import expect
+from harness.analysis.expected_engines import engine_cache
+from harness.analysis.request_log import read_log
 from harness.command import kvswarm
 from harness.embedded.process import free_port
 from harness.embedded.server import RunningServer, running_server
@@ -78,6 +81,23 @@ def state(page: Page) -> str:
     return "".join(page.texts(".kvswarm .run")).rpartition(": ")[2]
 
 
+def check_expected(run: Run, live: dict[str, Any]) -> None:
+    """What the page had said while the run went on is what the report's models say of the requests that had ended."""
+    (target,) = run.by_target()
+    log = read_log(target)
+    began_ns = min(phase.start_ns for phase in run.manifest.phases if phase.phase == "ramp")
+    found = expect(log.requests, engine_cache(target.target)).found
+    assert found is not None
+    ended = [request.end_ns < began_ns + live["until_s"] * 1e9 for request in log.requests]
+    rows = log.rows.assign(tokens=[request.prompt_tokens for request in log.requests], found=found)[ended]
+    rows = rows[rows.phase.isin(["ramp", "measure"]) & rows.cached_tokens.notna()]
+    assert len(rows) > 8
+    assert live["why"] == ""
+    assert sum(window["prompt_tokens"] for window in live["windows"]) == rows.tokens.sum()
+    # The live one leaves out that two texts may begin with the same words.
+    assert sum(window["expected"] for window in live["windows"]) == pytest.approx(rows.found.sum(), rel=0.01)
+
+
 def test_a_run_from_form_to_record(open_page: Callable[..., Page], llama_cpp: RunningServer, tmp_path: Path) -> None:
     page = open_page()
     page.write("target", llama_cpp.url)
@@ -133,6 +153,8 @@ def test_the_live_figures_move_and_lead_to_the_report(open_page: Callable[..., P
         page.until(lambda: legend(page)["server's counters"] != UNKNOWN and legend(page)["p99"] != UNKNOWN)
         before = page.texts(".kvswarm .tiles b")
         page.until(lambda: page.texts(".kvswarm .tiles b") != before)
+        page.until(lambda: legend(page).get("expected by the cache's rules", UNKNOWN) != UNKNOWN)
+        expected = http.get(f"{page.url}kvswarm/live.json", timeout=10).json()["lines"][0]["expected"]
         assert legend(page)["live sessions"] == "8"
         assert legend(page)["KV capacity"] == "40 k"
         assert len(page.browser.find_elements(By.CSS_SELECTOR, ".kvswarm polyline")) > 10
@@ -153,6 +175,7 @@ def test_the_live_figures_move_and_lead_to_the_report(open_page: Callable[..., P
     # By hand, the figure that the report shows: rounded down to a tenth of a percent.
     hits = run.measured.cached_tokens.sum() / run.measured.prompt_tokens.sum()
     assert f"{100 * hits:.1f} %" in page.text()
+    check_expected(run, expected)
     part = run.manifest.parts.requests[0]
     (link,) = page.browser.find_elements(By.LINK_TEXT, part.name)
     assert http.get(link.get_attribute("href"), timeout=10).content == (folder / part.name).read_bytes()

@@ -35,7 +35,7 @@ MANNERS: tuple[MannerName, ...] = ("vllm", "sglang", "llama-cpp", "mlx-lm")
 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_it_says_where_it_is_in_one_line_and_is_taken_for_what_it_simulates(manner: MannerName, tmp_path: Path) -> None:
-    options = SimOptions(manner=manner, alias="small")
+    options = SimOptions(manner=manner, alias="small", request_log=str(tmp_path / "ids"))
     with running_server(options, log=tmp_path / "log") as server:
         assert (tmp_path / "log").read_text() == f"{options.title} listens on {server.url}\n"
         assert server.target == server.url
@@ -44,6 +44,12 @@ def test_it_says_where_it_is_in_one_line_and_is_taken_for_what_it_simulates(mann
         identity = engine.identify()
         assert identity.version is not None
         assert "simulated" in identity.version
+        before = (tmp_path / "ids").read_text().splitlines()
+        for request_id in ("one", "two"):
+            asked: Any = {"model": identity.model, "messages": [{"role": "user", "content": "word"}], "max_tokens": 1}
+            headers = {"X-Request-Id": request_id}
+            assert requests.post(f"{server.url}/chat/completions", json=asked, headers=headers, timeout=30).ok
+        assert (tmp_path / "ids").read_text().splitlines() == [*before, "one", "two"]
     with pytest.raises(requests.ConnectionError):
         requests.get(f"{server.url}/models", timeout=10)
 

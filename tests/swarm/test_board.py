@@ -53,6 +53,7 @@ class Swarm:
             figures.add(row)
         second = {"span_ms": 1000.0, "loop_lag_p50_ms": 0.1, "loop_lag_max_ms": 2.0, "cpu_share": 0.2} | health
         told = {"worker": worker, "figures": figures.take(), "sessions": {"here": sessions}, "health": [second]}
+        told |= {"leg": 0, "news": None}
         self.board.take(through_locust(told))
 
     def point(self) -> Any:
@@ -140,6 +141,33 @@ def test_the_end_of_the_ramp_is_known_when_it_is(swarm: Swarm) -> None:
     swarm.leg.ramp.ends_ns = swarm.leg.planned_ns + 2_500_000_000
     swarm.point()
     assert swarm.board.lines(())[0]["measured_from"] == 2.5
+
+
+def test_a_lost_worker_ends_what_is_expected_with_a_reason_and_has_no_sessions(swarm: Swarm) -> None:
+    swarm.board.begin(somebody_looks_on=True)
+    assert swarm.board.expectation is not None
+    partners: Any = SimpleNamespace(lost=())
+    swarm.leg.partners, swarm.leg.planned = partners, {"one": 0, "two": 1}
+    swarm.report(0, sessions=3)
+    swarm.report(1, sessions=4)
+    assert swarm.point()["sessions"] == 7
+    assert swarm.board.expectation.of_target(0)["why"] == ""
+    partners.lost = ("two",)
+    assert swarm.point()["sessions"] == 3
+    assert "a worker was lost" in swarm.board.expectation.of_target(0)["why"]
+
+
+def test_what_a_worker_still_says_of_the_target_before_is_no_news(
+    swarm: Swarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swarm.board.begin(leg=1, somebody_looks_on=True)
+    taken: list[Any] = []
+    monkeypatch.setattr(swarm.board.expectation, "take", lambda *news: taken.append(news))
+    for leg in (0, 1):
+        swarm.board.take(
+            {"leg": leg, "worker": 3, "figures": [], "sessions": {}, "health": [], "news": {"number": leg}}
+        )
+    assert taken == [(3, {"number": 1})]
 
 
 def test_a_trace_does_not_tell_its_working_set_beforehand() -> None:

@@ -107,9 +107,19 @@ def start(tmp_path: Path, office: Office, scenario: Scenario) -> Iterator[Start]
         drain_timeout_s: float = 10.0,
         load: LoadPlan | None = None,
         played: Scenario = scenario,
+        tells_requests: bool = False,
     ) -> WorkerRun:
         plan = Plan(
-            "r1", 0, directory.url, played.to_json(), [lane], worker, workers, drain_timeout_s, load or LoadPlan(1)
+            run_id="r1",
+            leg=0,
+            folder=directory.url,
+            scenario=played.to_json(),
+            lanes=[lane],
+            worker=worker,
+            workers=workers,
+            drain_timeout_s=drain_timeout_s,
+            load=load or LoadPlan(1),
+            tells_requests=tells_requests,
         )
         run = WorkerRun(plan, lambda **_: None, lambda _: None)
         stack.callback(run.drain, "drain")
@@ -179,6 +189,26 @@ def test_what_outlasts_the_drain_is_cancelled_and_has_a_row(start: Start, office
     found = rows(tmp_path, drained)
     assert (names(found, "ok"), names(found, "cancelled")) == (["0-0", "1-0"], ["2-0", "3-0", "4-0"])
     assert (drained.rows, drained.cancelled) == (5, 3)
+    wait_until(lambda: user.ready() and not office.open_lines)
+
+
+def test_a_report_tells_what_ended_and_since_when_the_rest_is_under_way(
+    start: Start, office: Office, tmp_path: Path
+) -> None:
+    assert start().report()["news"] is None
+    office.slow = HELD
+    run = start(drain_timeout_s=0.1, tells_requests=True)
+    user = gevent.spawn(run.play_one, run.new_player())
+    wait_until(lambda: len(office.asked) == 5)
+    before = run.report()["news"]
+    drained = run.drain("drain")
+    after = run.report()["news"]
+    by_name = {f"{row['session']}-{row['turn']}": row["t_send"] for row in rows(tmp_path, drained)}
+    assert [f"{one.session}-{one.turn}" for one in before["requests"]] == ["0-0", "1-0"]
+    held = [by_name[name] for name in ("2-0", "3-0", "4-0")]
+    assert sorted(one.t_send for one in after["requests"]) == sorted(held)
+    assert by_name["0-0"] < before["until_ns"] <= min(held)
+    assert after["until_ns"] > max(held)
     wait_until(lambda: user.ready() and not office.open_lines)
 
 

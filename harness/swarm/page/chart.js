@@ -64,7 +64,7 @@ function timeTicks(end) {
 }
 
 export class Chart {
-  // spec: {title, unit, series: [{label, value(point), colour (1-4), dash, width, marked, group}], top, log, shown(value), note}
+  // spec: {title, unit, series: [{label, value(point), colour (1-4), dash, width, marked, group, late}], top, log, shown(value), note}
   constructor(spec) {
     this.spec = { shown: number, note: "", ...spec };
     this.picture = svg("svg", { role: "img", "aria-label": `${spec.title} over time` });
@@ -153,7 +153,8 @@ export class Chart {
   tell(moment) {
     const groups = new Map();
     for (const one of this.spec.series) {
-      const value = moment ? one.value(moment) : null;
+      const known = one.late && !this.at ? this.points.findLast((point) => one.value(point) !== null) : moment;  // its newest
+      const value = known ? one.value(known) : null;
       const sample = svg("svg", { width: 26, height: 10 },
         svg("line", { class: `line c${one.colour}`, x1: 1, x2: 25, y1: 5, y2: 5, "stroke-width": one.width ?? 2, "stroke-dasharray": one.dash ?? "" }),
         ...(one.marked ? [svg("rect", { class: `mark c${one.colour}`, x: 10, y: 2, width: 6, height: 6 })] : []));

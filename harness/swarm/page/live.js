@@ -23,13 +23,23 @@ export function isDark() {  // a page of ours says it itself, Locust's by its ba
 
 function expectation(target, t) {  // over the same stretch as the measured rate, of the requests that are measured
   let expected = 0, prompt = 0;
-  for (const window of target.expected) {
-    const [from, to] = [window.start_s + (target.measuredFrom ?? 0), window.end_s + (target.measuredFrom ?? 0)];
+  const [windows, shift] = target.exact ? [target.exact, target.measuredFrom ?? 0] : [target.expected?.windows ?? [], 0];
+  if (!target.exact && t > target.expected?.until_s) return null;  // not all that ended before is known yet
+  for (const window of windows) {
+    const [from, to] = [window.start_s + shift, window.end_s + shift];
     const share = Math.max(0, Math.min(to, t) - Math.max(from, t - STRETCH_S)) / (to - from || 1);
     expected += share * window.expected;
     prompt += share * window.prompt_tokens;
   }
   return prompt ? expected / prompt : null;
+}
+
+function unexpected(target) {  // why the line of expected hits is not there, or ends early
+  if (target.exact) return target.exact.length ? "" : "Expected by the engine's cache rules: not known; the report says why.";
+  const told = target.expected;
+  if (!told) return "Expected by the engine's cache rules: here when the run has ended.";
+  if (told.why) return `Expected by the engine's cache rules: ${told.windows.length ? "no more" : "not known"} while the run goes on, as ${told.why}.`;
+  return "What is expected by the engine's cache rules comes some seconds later than the rest.";
 }
 
 function charts(target) {
@@ -39,8 +49,8 @@ function charts(target) {
     new Chart({ title: "Token hit rate", top: 1, shown: percent, empty: "No request has told its cached tokens yet.", series: [
       { label: "per request", value: (point) => point.hit_rate, colour: 1, width: 2.4 },
       { label: "server's counters", value: (point) => point.counter_rate, colour: 2, dash: "7 3", marked: true },
-      ...(target.expected?.length ? [{ label: "expected by the cache's rules", value: (point) => expectation(target, point.t), colour: 3, dash: "2 3" }] : []),
-    ], note: target.expected?.length ? "" : target.expected ? "Expected by the engine's cache rules: not known; the report says why." : "Expected by the engine's cache rules: here when the run has ended." }),
+      ...((target.exact ?? target.expected?.windows)?.length ? [{ label: "expected by the cache's rules", value: (point) => expectation(target, point.t), colour: 3, dash: "2 3", late: !target.exact }] : []),
+    ], note: unexpected(target) }),
     new Chart({ title: "Time to first token", unit: "ms, logarithmic", log: true, series: outcomes, empty: "No answer yet.",
       note: "hit: at least half of the prompt came from the cache; miss: less." }),
     new Chart({ title: "Time per output token", unit: "ms", series: percentiles((point) => point.tpot, { colour: 1 }), empty: "No answer of two tokens yet." }),
@@ -92,6 +102,7 @@ class Target {
     this.count = line.count;
     this.capacity = line.capacity;
     this.measuredFrom = line.measured_from;
+    this.expected = line.expected;
     this.newest = line.newest;
     this.loose = line.newest && line.newest.t !== this.points.at(-1)?.t;  // thinned out, but it is what goes on now
     if (this.loose) this.points.push(line.newest);
@@ -104,7 +115,7 @@ class Target {
     if (!this.newest) return;
     const seen = OUTCOMES.map(([how]) => how).filter((how) => this.points.some((point) => point.ttft[how]));
     this.shown = seen.includes("unreported") ? seen : ["hit", "miss"];
-    const kind = `${this.shown} ${this.expected?.length}`;
+    const kind = `${this.shown} ${Boolean((this.exact ?? this.expected?.windows)?.length)} ${unexpected(this)}`;
     if (this.kind !== kind) {
       this.kind = kind;
       this.charts = charts(this);
@@ -168,7 +179,7 @@ export class Live {
     const run = this.run, answer = await fetch(new URL(`runs/${encodeURIComponent(run)}/expected.json`, PLACE));
     const told = answer.ok ? await answer.json() : {};
     if (run !== this.run) return;
-    for (const target of this.targets) target.expected = told[target.name] ?? [];
+    for (const target of this.targets) target.exact = told[target.name] ?? [];
     this.draw();
   }
 
