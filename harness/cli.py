@@ -23,6 +23,7 @@ from harness.find_command_line import find
 from harness.kv_size.command_line import kv_size
 from harness.machines_command_line import master, worker
 from harness.query.command_line import query
+from harness.report.command_line import print_tables, report
 from harness.sim.command_line import sim
 from harness.traces.command_line import trace_app
 
@@ -44,6 +45,7 @@ app.command()(prove)
 app.command()(evict)
 app.command()(isolate)
 app.command()(persist)
+app.command()(report)
 app.command()(query)
 app.command()(compare)
 app.command()(beside)
@@ -66,7 +68,6 @@ Users = Annotated[
 Model = Annotated[str, typer.Option(help="Model to ask for; empty: the server's only or first one.")]
 Workers = Annotated[int, typer.Option(min=0, help="Worker processes; 0: one process does everything.")]
 Results = Annotated[str, typer.Option(help="Where runs are written.")]
-Runs = Annotated[list[str], typer.Argument(help="Directory or id of a run; latest: the newest one.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -99,7 +100,7 @@ def run(
     code = run_headless(swarm, run_id)
     folder = Path(results) / run_id
     if (folder / "run.json").exists():
-        print_report([str(folder)], as_json=False)
+        print_tables([str(folder)])
     raise typer.Exit(code)
 
 
@@ -199,20 +200,6 @@ def demo_sim(
 
 
 @app.command()
-def report(
-    runs: Runs,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
-    as_html: Annotated[bool, typer.Option("--html", help="Print the tables as an HTML page.")] = False,
-    all_requests: Annotated[
-        bool,
-        typer.Option("--all-requests", help="Count the times of those under way while the harness was the bottleneck."),
-    ] = False,
-) -> None:
-    """Print the tables of one run, or of several side by side."""
-    print_report(runs, as_json, all_requests, as_html)
-
-
-@app.command()
 def repair(
     run: Annotated[str, typer.Argument(help="Directory or id of a run whose master was killed; latest: the newest.")],
     results: Results = "results",
@@ -221,23 +208,6 @@ def repair(
     from harness.record.repair import repair as put_right
 
     typer.echo("\n".join(put_right(run, results).sentences()))
-
-
-def print_report(runs: list[str], as_json: bool, all_requests: bool = False, as_html: bool = False) -> None:
-    from rich.console import Console
-
-    from harness.analysis import load
-    from harness.analysis.html_report import as_html as to_html
-    from harness.analysis.report import as_json as to_json
-    from harness.analysis.report import render
-
-    loaded = [load(name, all_requests=all_requests) for name in runs]
-    if as_json:
-        typer.echo(to_json(loaded))
-    elif as_html:
-        typer.echo(to_html(loaded))
-    else:
-        render(loaded, Console())
 
 
 @target_app.command()

@@ -18,7 +18,10 @@ from harness.analysis.summary import summarise
 from harness.analysis.tables import Footnotes
 from harness.errors import InputError
 from harness.launch import Swarm
+from harness.record.reader import open_runs
 from harness.record.storage import Folder
+from harness.report.document import document, write_page
+from harness.report.side import MOST_SIDES, read
 from harness.variants import run_into, varied
 
 NOTE = "sweep.json"
@@ -76,6 +79,7 @@ def sweep(swarm: Swarm, over: str, name: str) -> int:
     folder = Folder.at(swarm.results).child(name)
     folder.write(PLOT, prediction_plot(f"{Path(swarm.scenario).stem}: {key}", key, found).encode())
     print(f"The runs are in {folder.url}, the picture is {folder.name_of(PLOT)}.")
+    _write_report(swarm, folder)
     return 0
 
 
@@ -90,7 +94,16 @@ def cost_of(swarm: Swarm, fault: str, rate: float, name: str) -> int:
     change = f"{fault} in {rate:.0%} of the requests"
     console.print(cost(runs["none"], runs[fault]).sentence(change), highlight=False)
     console.print("\n" + "\n".join(notes.lines), style="dim", highlight=False)
+    _write_report(swarm, Folder.at(swarm.results).child(name))
     return 0
+
+
+def _write_report(swarm: Swarm, folder: Folder) -> None:
+    """One page with all runs of the folder; unless it was not wanted, or they are too many for a page."""
+    names = list(json.loads(folder.read(NOTE))["runs"].values())
+    if len(names) <= MOST_SIDES and "--no-report" not in swarm.extra:
+        page = document(read(open_runs(names, folder.url)))
+        print(f"The report with plots is {write_page(page, folder)}.")
 
 
 def run_variants(swarm: Swarm, name: str, setting: str, variants: Mapping[str, str]) -> dict[str, TargetRun]:

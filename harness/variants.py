@@ -41,7 +41,9 @@ def run_into(folder: Folder, run_id: str, swarm: Swarm) -> TargetRun:
 
     Raises KvswarmError if it does not end well (InputError if it does not begin), or was stopped by the user.
     """
-    code = run_headless(replace(swarm, results=folder.url, extra=("--cold-start", "reset", *swarm.extra)), run_id)
+    code = run_headless(
+        replace(swarm, results=folder.url, extra=("--no-report", "--cold-start", "reset", *swarm.extra)), run_id
+    )
     if code:
         kind = InputError if code == InputError.exit_code else KvswarmError
         raise kind(f"the run {run_id} ended with exit code {code}; the lines above say why.")

@@ -16,6 +16,8 @@ from harness.embedded.server import LlamaCppOptions, RunningServer, running_serv
 # What an example takes depends on what else the machine does.
 settings.register_profile("kvswarm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kvswarm")
+# The report with plots takes a process some seconds; tests that are about it ask for it.
+os.environ.setdefault("KVSWARM_NO_REPORT", "1")
 NO_SKIPS = os.environ.get("KVSWARM_NO_SKIPS") == "1"
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)

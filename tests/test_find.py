@@ -43,7 +43,8 @@ class Server:
         ttft_ms = 100.0 if rate <= self.capacity else 900.0
         for number in range(round(rate * length_s)):
             due: dict[str, Any] = {"t_due": number * 1_000, "t_send": number * 1_000}
-            writer.add(request(session=number, turn=0, request_id=str(number), ttft_ms=ttft_ms, **due))
+            row = request(session=number, turn=0, request_id=str(number), ttft_ms=ttft_ms, **due)
+            writer.add(row | {"run_id": run_id})
         writer.flush()
         manifest = Manifest(
             kvswarm_version="0.1.0",

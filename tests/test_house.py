@@ -15,12 +15,12 @@ LOCUSTFILES = sorted((ROOT / "locustfiles").glob("*.py"))
 LEAVES = {"command", "errors", "expectation", "yamlfile"}
 """Modules beside the packages that everyone may use."""
 MAY_IMPORT = {
-    "analysis": {"cache", "record", "slo", "workload"},
+    "analysis": {"cache", "record", "slo", "statistics", "workload"},
     "cache": {"workload"},
     "checks": {"client", "collector", "engines", "lint", "record", "workload"},
     "client": {"engines", "workload"},
     "collector": {"engines", "record"},
-    "compare": {"analysis", "exchange", "query", "record"},
+    "compare": {"analysis", "exchange", "query", "record", "statistics"},
     "embedded": {"workload"},
     "engines": set(),
     "exchange": {"analysis", "record"},
@@ -28,8 +28,10 @@ MAY_IMPORT = {
     "lint": {"cache", "traces"},
     "query": {"record"},
     "record": set(),
+    "report": {"analysis", "cache", "query", "record"},
     "sim": {"cache", "embedded", "workload"},
-    "slo": set(),
+    "slo": {"statistics"},
+    "statistics": set(),
     "swarm": {"checks", "client", "collector", "engines", "record", "workload"},
     "traces": {"cache", "record"},
     "workload": {"engines", "traces"},

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from harness.analysis.run import TargetRun
-from harness.slo.bunching import Bunch, design_effect, of_sessions
 from harness.slo.judgement import Count
 from harness.slo.objective import Limit
+from harness.statistics.bunching import Bunch, design_effect, of_sessions
 
 STRETCHES = 20
 """Equal parts of the measured time, to see whether requests that are beyond a limit come at the same time."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.compare.bootstrap import Floats, Ints, draws
 from harness.compare.rows import Rows, keys_of
+from harness.statistics.bootstrap import Floats, Ints, draws
 
 Numbers = tuple[Ints, int]
 """Of each request the number of its cluster, and how many of those there are."""
@@ -28,7 +28,7 @@ class Clusters:
         return self.ours[1], self.theirs[1]
 
     def draws(self, number: int) -> Iterator[tuple[Floats, Floats]]:
-        """Blocks of so many draws in all, for both sides in step: see `harness.compare.bootstrap.draws`."""
+        """Blocks of so many draws in all, for both sides in step: see `harness.statistics.bootstrap.draws`."""
         if self.is_shared:
             yield from ((block, block) for (block,) in draws(self.sizes[:1], number))
         else:

@@ -42,6 +42,7 @@ def compare(
         str, typer.Option(metavar="FILE", help="Write the gates there as JUnit XML (docs/exchange.md).")
     ] = "",
     results: Annotated[str, typer.Option(help="Where runs are, if they are named by their ids.")] = "results",
+    lenient: Annotated[bool, typer.Option("--lenient", help="Of a damaged run compare what is there.")] = False,
 ) -> None:
     """Hold runs against the first: identity, workload, then effects with intervals over sessions (docs/compare.md).
 
@@ -58,7 +59,9 @@ def compare(
     if [markdown, json, junit].count("-") > 1:
         raise InputError("Only one of --markdown, --json and --junit can go to - (stdout): give the others a file.")
     gates = parse_gates(fail_if or [])
-    comparison = compare_sides(sides, results, allowed=allow or [], gates=gates, all_requests=all_requests)
+    comparison = compare_sides(
+        sides, results, allowed=allow or [], gates=gates, all_requests=all_requests, strict=not lenient
+    )
     if "-" not in (markdown, json, junit):
         render(comparison, Console())
     for path, text in ((markdown, as_markdown), (json, lambda found: found.to_json() + "\n")):

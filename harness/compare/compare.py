@@ -57,24 +57,30 @@ def compare(
     allowed: Sequence[str] = (),
     gates: Sequence[Gate] = (),
     all_requests: bool = False,
+    strict: bool = True,
 ) -> Comparison:
-    """`words`: as `sides_of` takes them; `allowed`: of `harness.compare.identity.OVERRIDES`, what may differ.
+    """`words`: as `sides_of` takes them; `allowed`: of `harness.compare.identity.OVERRIDES`, what may differ; `strict`:
+    as `open_run`.
 
     Raises InputError if the sides may not be compared or have nothing to compare, RecordError as `open_run`.
     """
-    sides = sides_of(words, results)
+    sides = sides_of(words, results, strict=strict)
     found = differences(sides)
     check(found, allowed)
+    read = [
+        [read_rows(member.run, member.target.name, all_requests=all_requests) for member in side.members]
+        for side in sides
+    ]
+    for side, tables in zip(sides, read, strict=True):
+        for member, table in zip(side.members, tables, strict=True):
+            if not len(table):
+                raise InputError(f"{member.label} has no measured request: there is nothing to compare.")
     is_same, workload = _workload(sides)
     if not is_same and "workload" not in allowed:
         raise InputError(
             f"These runs did not send the same: {workload}; to compare them all the same: --allow workload"
         )
-    read = [
-        [read_rows(member.run, member.target.name, all_requests=all_requests) for member in side.members]
-        for side in sides
-    ]
-    tables = _compared(sides, read, is_same)
+    tables = _compared(read, is_same)
     against = tuple(
         Against(side.name, tuple(compare_rows(tables[0], table, is_paired=is_same)))
         for side, table in zip(sides[1:], tables[1:], strict=True)
@@ -106,12 +112,9 @@ def _workload(sides: Sequence[Side]) -> tuple[bool, str]:
     return is_same, f"scenario {reference.fingerprint} of {first.label}; {'; '.join(words)}"
 
 
-def _compared(sides: Sequence[Side], read: Sequence[list[Rows]], is_same: bool) -> list[Rows]:
+def _compared(read: Sequence[list[Rows]], is_same: bool) -> list[Rows]:
     """A table for each side: of the requests that all runs measured, or of all if the sides did not send the same."""
     parts = [table for tables in read for table in tables]
-    for member, table in zip((member for side in sides for member in side.members), parts, strict=True):
-        if not len(table):
-            raise InputError(f"{member.label} has no measured request: there is nothing to compare.")
     if is_same:
         parts = in_all(parts)
         if not len(parts[0]):

@@ -8,12 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from harness.compare.bootstrap import Floats, Statistic
+from harness.statistics.bootstrap import CONFIDENCE, Floats, Statistic, interval
 
 Kind = Literal["ratio", "median ratio", "difference"]
 Verdict = Literal["higher", "lower", "perhaps higher", "perhaps lower", "none", "unknown"]
 
-CONFIDENCE = 0.95
 _POWER_ERRORS = 0.8416
 """Standard errors beyond the limit at which 4 of 5 comparisons find a difference: the normal quantile of 0.8."""
 
@@ -160,7 +159,7 @@ def _told(
         for side, one in zip((question.reference, question.other), ones, strict=True)
     )
     has_interval = question.interval and not np.isnan(point)
-    low, high = _interval(draws) if has_interval else (None, None)
+    low, high = interval(draws) if has_interval else (None, None)
     as_shown = np.exp if is_ratio else float
     detectable = None
     if has_interval and error > 0:
@@ -183,14 +182,6 @@ def _told(
 
 def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def _interval(draws: Floats) -> tuple[float, float]:
-    """A draw that cannot be told may have been anything."""
-    beside = (1 - CONFIDENCE) / 2
-    lower = np.quantile(np.where(np.isnan(draws), -np.inf, draws), beside, method="lower")
-    upper = np.quantile(np.where(np.isnan(draws), np.inf, draws), 1 - beside, method="higher")
-    return float(lower), float(upper)
 
 
 def _verdict(point: float, low: float | None, high: float | None, error: float, limit: float) -> Verdict:

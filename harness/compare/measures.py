@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.compare.bootstrap import DRAWS, Floats, Ints, Ordered, Quantile, RatioOfSums
 from harness.compare.clusters import Clusters, of_sessions, of_time
 from harness.compare.effect import Effect, Question, effects, standard_errors
 from harness.compare.rows import Bools, Rows, same_request
+from harness.statistics.bootstrap import DRAWS, LEAST_SESSIONS, Floats, Ints, Ordered, Quantile, RatioOfSums
 
-LEAST_SESSIONS = 20
-"""Of fewer the intervals are too narrow too often (tests/bench/compare_coverage.py)."""
 TIME_DRAWS = 200
 """They tell a standard error, and no percentiles."""
 SHARES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}

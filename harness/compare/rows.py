@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.compare.bootstrap import Floats, Ints
 from harness.query.views import connect
+from harness.record.damage import naming_damage
 from harness.record.reader import RecordedRun
+from harness.statistics.bootstrap import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 
@@ -86,7 +87,7 @@ _COLUMNS = tuple(field.name for field in fields(Rows) if field.name != "stretche
 
 def read_rows(run: RecordedRun, target: str, *, all_requests: bool = False) -> Rows:
     """Sorted by session and turn. `all_requests`: the times of those count that a report leaves out, too."""
-    with connect([run]) as connection:
+    with naming_damage([run]), connect([run]) as connection:
         columns: dict[str, npt.NDArray[Any]] = dict(connection.execute(_ROWS, {"target": target}).fetchnumpy())  # type: ignore[arg-type]
         started_by = dict(connection.execute(_STARTED_BY, {"target": target}).fetchall())
     session = columns.pop("session").astype(np.int64)

@@ -40,14 +40,14 @@ class Side:
         return ", ".join(member.label for member in self.members)
 
 
-def sides_of(words: Sequence[str], results: str) -> list[Side]:
+def sides_of(words: Sequence[str], results: str, *, strict: bool = True) -> list[Side]:
     """Of what the user named, in that order: RUN, RUN@TARGET, RUN,RUN or a pattern; a run of several targets is a side
     for each of them.
 
     Raises InputError if there are not two to some twenty sides, or a run stands on two of them; RecordError as
     `open_run`.
     """
-    groups = [group for word in words for group in _groups(word, results)]
+    groups = [group for word in words for group in _groups(word, results, strict)]
     if not 2 <= len(groups) <= len(ascii_uppercase):
         raise InputError(
             f"There {'is one side' if len(groups) == 1 else f'are {len(groups)} sides'} to compare: name two runs or "
@@ -59,9 +59,9 @@ def sides_of(words: Sequence[str], results: str) -> list[Side]:
     return [Side(name, tuple(group)) for name, group in zip(ascii_uppercase, groups, strict=False)]
 
 
-def _groups(word: str, results: str) -> Iterator[list[Member]]:
+def _groups(word: str, results: str, strict: bool) -> Iterator[list[Member]]:
     names = [name for part in word.split(",") for name in _names(part.strip(), results)]
-    members = [_members(name, results) for name in names]
+    members = [_members(name, results, strict) for name in names]
     if len(names) == 1:
         yield from ([member] for member in members[0])
         return
@@ -87,9 +87,9 @@ def _names(part: str, results: str) -> list[str]:
     return names
 
 
-def _members(name: str, results: str) -> list[Member]:
+def _members(name: str, results: str, strict: bool) -> list[Member]:
     run_name, at, target_name = name.partition("@")
-    run = open_run(run_name, results)
+    run = open_run(run_name, results, strict=strict)
     targets = run.manifest.targets
     if not at:
         return [Member(run, target) for target in targets]

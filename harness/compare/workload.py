@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.compare.sides import Member
 from harness.query.views import connect
+from harness.record.damage import naming_damage
 
 MOST_REQUESTS = 20_000
 """So many requests, of the first sessions, are looked at: a workload of another seed differs in the first of them."""
@@ -38,7 +39,7 @@ def sent(member: Member) -> Sent:
     """Content ids are made with a run's nonce, so they tell what is equal within a run, not between two."""
     scenario = member.run.manifest.scenario
     skipped = {"chat template"} | ({"earlier reply"} if scenario.get("replies") == "live" else set())
-    with connect([member.run]) as connection:
+    with naming_damage([member.run]), connect([member.run]) as connection:
         rows = connection.execute(_PATHS, {"target": member.target.name, "most": MOST_REQUESTS}).fetchall()
     requests = {}
     for session, turn, output_tokens, path, lengths, levels in rows:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.errors import InputError
 
+if TYPE_CHECKING:
+    from harness.analysis import Run as AnalysedRun
+
 Run = Annotated[str, typer.Argument(help="Directory or id of a run; latest: the newest one.")]
 Output = Annotated[Path | None, typer.Option(help="File to write; default: standard output.")]
 Results = Annotated[str, typer.Option(help="Where runs are.")]
+Lenient = Annotated[bool, typer.Option("--lenient", help="Of a damaged run take what is there.")]
 export_app = typer.Typer(help="A run for other programs.", no_args_is_help=True)
 
 
@@ -27,18 +32,20 @@ def beside(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     results: Results = "results",
+    lenient: Lenient = False,
 ) -> None:
     """What other load generators measured, next to a run: by their definitions, and by ours."""
     from rich.console import Console
 
-    from harness.analysis import load
     from harness.exchange.beside import beside as put_beside
     from harness.exchange.beside_table import render
     from harness.exchange.reading import read_results
 
     measured = [one for file in files for one in read_results(file)]
-    ours = load(run, results)
-    found = [put_beside(ours.manifest.run_id, target, one) for one in measured for target in ours.by_target()]
+    with _opened(run, results, lenient) as ours:
+        if ours.measured.empty:
+            raise InputError(f"run {run!r} has no measured request: there is nothing to put beside.")
+        found = [put_beside(ours.manifest.run_id, target, one) for one in measured for target in ours.by_target()]
     if as_json:
         typer.echo(json.dumps([one.to_json() for one in found], indent=2))
         return
@@ -47,13 +54,13 @@ def beside(
 
 
 @export_app.command()
-def openmetrics(run: Run, output: Output = None, results: Results = "results") -> None:
+def openmetrics(run: Run, output: Output = None, results: Results = "results", lenient: Lenient = False) -> None:
     """The run as OpenMetrics text with times, for promtool tsdb create-blocks-from openmetrics."""
-    from harness.analysis import load
     from harness.exchange.openmetrics import lines
     from harness.exchange.run_series import series_of_run
 
-    series = series_of_run(load(run, results))
+    with _opened(run, results, lenient) as ours:
+        series = series_of_run(ours)
     times_ns = [at_ns for one in series for at_ns in (*one.times_ns[:1], *one.times_ns[-1:])]
     if not times_ns:
         raise InputError(f"run {run!r} has no measured request and no server metrics: there is nothing to export.")
@@ -68,6 +75,21 @@ def grafana(output: Output = None) -> None:
     from harness.exchange.grafana import dashboard
 
     _write([json.dumps(dashboard(), indent=2), "\n"], output)
+
+
+@contextmanager
+def _opened(run: str, results: str, lenient: bool) -> Iterator[AnalysedRun]:
+    """What may not mean what it seems to is said on stderr."""
+    from harness.analysis import load
+    from harness.record.damage import naming_damage
+    from harness.record.reader import open_run
+
+    recorded = open_run(run, results, strict=not lenient)
+    with naming_damage([recorded]):
+        loaded = load(recorded)
+        for problem in loaded.problems:
+            typer.echo(f"Note: {loaded.manifest.run_id}: {problem}", err=True)
+        yield loaded
 
 
 def _write(pieces: Iterable[str], output: Path | None) -> None:

@@ -19,6 +19,7 @@ def query(
     markdown: File = "",
     json: File = "",
     results: Annotated[str, typer.Option(help="Where runs are, if they are named by their ids.")] = "results",
+    lenient: Annotated[bool, typer.Option("--lenient", help="Of a damaged run ask what is there.")] = False,
 ) -> None:
     """Ask the rows of recorded runs in SQL (DuckDB). Read-only; docs/analysis.md lists the views and ten recipes.
 
@@ -34,5 +35,5 @@ def query(
         raise InputError('Name the runs, and then the query: kvswarm query latest "SELECT count(*) FROM requests"')
     files = {"csv": csv, "parquet": parquet, "markdown": markdown, "json": json}
     given = {kind: path for kind, path in files.items() if path}
-    for problem in ask(runs, sql, results, given, Console()):
+    for problem in ask(runs, sql, results, given, Console(), strict=not lenient):
         typer.echo(f"Note: {problem}", err=True)

@@ -14,15 +14,15 @@ _MARKED = f"""
 
 COUNTED = f"""
     WITH marked AS ({_MARKED})
-    SELECT * FROM requests AS r
-    WHERE phase = 'measure' AND NOT EXISTS (
-        FROM marked AS m
-        WHERE m.run_id = r.run_id AND m.worker = r.worker
-          AND m.end_ns > coalesce(r.t_send - round_even(coalesce(r.late_ms, 0) * 1e6, 0)::BIGINT, r.t_due)
-          AND m.start_ns <= greatest(coalesce(r.t_send, r.t_due), r.t_first, r.t_last, r.t_end)
-    )
+    SELECT r.* FROM (FROM requests WHERE phase = 'measure') AS r ANTI JOIN marked AS m
+      ON m.run_id = r.run_id AND m.worker = r.worker
+     AND m.end_ns > coalesce(r.t_send - round_even(coalesce(r.late_ms, 0) * 1e6, 0)::BIGINT, r.t_due)
+     AND m.start_ns <= greatest(coalesce(r.t_send, r.t_due), r.t_first, r.t_last, r.t_end)
 """
-"""The measured requests without those that were due or under way in such a second of their own worker."""
+"""The measured requests without those that were due or under way in such a second of their own worker.
+
+NOT EXISTS would say the same, and make DuckDB keep all columns of all requests in memory.
+"""
 
 SESSIONS = """
     SELECT run_id, target, session,

@@ -15,21 +15,24 @@ from harness.errors import InputError
 from harness.query.answer import Answer
 from harness.query.formats import FILES, Format, Screen
 from harness.query.views import connect
-from harness.record.reader import RecordedRun, open_run
+from harness.record.damage import naming_damage
+from harness.record.reader import RecordedRun, open_runs
 
 STDOUT = "-"
 
 
-def query(names: Sequence[str], sql: str, results: str, files: Mapping[str, str], console: Console) -> list[str]:
+def query(
+    names: Sequence[str], sql: str, results: str, files: Mapping[str, str], console: Console, *, strict: bool = True
+) -> list[str]:
     """Answer `sql` over the runs of these names; a table if `files` (format -> path, or - for stdout) is empty.
 
-    Returns the problems of the records: what is unfinished or missing in the runs. Raises as `open_run` and `Answer`;
+    Returns the problems of the records: what is unfinished or missing in the runs. Raises as `open_runs` and `Answer`;
     InputError if a file cannot be written. A file appears when it is complete.
     """
     if list(files.values()).count(STDOUT) > 1:
         raise InputError("Only one format can go to - (stdout): give the others a file.")
-    runs = [open_run(name, results) for name in names]
-    with connect(runs) as connection, ExitStack() as opened:
+    runs = open_runs(names, results, strict=strict)
+    with naming_damage(runs), connect(runs) as connection, ExitStack() as opened:
         answer = Answer(connection, sql)
         outs = {kind: opened.enter_context(_open(path)) for kind, path in files.items()}
         formats: list[Format] = [FILES[kind](out, answer.schema) for kind, out in outs.items()]

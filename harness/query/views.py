@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import duckdb
@@ -11,10 +10,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from harness.errors import InputError
 from harness.query.derived import COUNTED, SESSIONS
 from harness.query.manifest_tables import manifest_tables
-from harness.record.reader import RecordedRun
+from harness.record.reader import RecordedRun, each_once
 from harness.record.schema import TABLES
 
 _ROWS = "recorded"
@@ -34,9 +32,7 @@ def connect(runs: Sequence[RecordedRun]) -> duckdb.DuckDBPyConnection:
     SQL can reach the parts of these runs and no other file. Raises InputError if a run stands there twice: its rows
     would count twice.
     """
-    ids = Counter(run.manifest.run_id for run in runs)
-    if twice := next((run_id for run_id, times in ids.items() if times > 1), None):
-        raise InputError(f"The run {twice} is named {ids[twice]} times: name each run once.")
+    each_once(runs)
     connection = duckdb.connect()
     connection.execute(f"CREATE SCHEMA {_ROWS}")
     reachable = [path for name in TABLES for path in _add_rows(connection, name, runs)]

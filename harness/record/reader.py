@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from harness.command import kvswarm
 from harness.errors import InputError, RecordError
-from harness.record.manifest import Manifest, Part
+from harness.record.manifest import Manifest
+from harness.record.part_check import Fault, checked_parts, open_part, too_new
 from harness.record.run_directory import LATEST, MANIFEST_NAME
 from harness.record.schema import FORMAT_VERSION, TABLES
 from harness.record.storage import Folder
 from harness.record.upgrade import from_version_1
 
-Fault = Callable[[str], None]
-"""Takes a sentence about damage: raises it or notes it."""
+LENIENT = "--lenient reads what is there (in Python: strict=False)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,26 @@ class RecordedRun:
         """All rows, as `harness.record.schema.HARNESS_HEALTH`; part by part, sorted by t_ns within each."""
         return self._table("harness_health")
 
+    def read_through(self) -> None:
+        """Read every part whole. Raises RecordError for the first one that is damaged within."""
+        for names in self.parts.values():
+            for part in names:
+                self._read(part)
+
     def _table(self, name: str) -> pa.Table:
-        tables = [_open(self.folder, part).read() for part in self.parts[name]]
+        tables = [self._read(part) for part in self.parts[name]]
         # A part of another version may lack a column or have one more; a missing one reads as null.
         return pa.concat_tables([TABLES[name].empty_table(), *tables], promote_options="permissive")
+
+    def _read(self, part: str) -> pa.Table:
+        try:
+            return open_part(self.folder, part).read()
+        except (pa.ArrowException, OSError) as error:
+            # Its footer was sound, so that nothing was seen when the run was opened.
+            raise RecordError(
+                f"{self.folder.name_of(part)} is damaged within: {error}; move it away, and {kvswarm()} repair "
+                f"{self.folder.url} makes a record of the rest."
+            ) from error
 
 
 def open_run(
@@ -60,16 +76,16 @@ def open_run(
     """Find a run by its directory, its id below `base`, or as "latest", and check its parts.
 
     Raises InputError if there is no such run, RecordError if run.json cannot be read. A missing or damaged part, a
-    wrong number of rows, an unlisted part of a complete run or a newer format raise RecordError if `strict`; else
-    what is there is loaded and the sentence is among `problems`. A run that never ended has the parts that are found.
-    An older format is brought up to today's.
+    wrong number of rows, a part of another run, an unlisted part of a complete run or a newer format raise RecordError
+    if `strict`; else what is there of this run is loaded and the sentence is among `problems`. A run that never ended
+    has the parts that are found. An older format is brought up to today's.
     """
     folder = _find(os.fspath(path_or_id), base)
     problems: list[str] = []
 
     def fault(sentence: str) -> None:
         if strict:
-            raise RecordError(sentence)
+            raise RecordError(f"{sentence} {LENIENT}")
         problems.append(sentence)
 
     manifest = read_manifest(folder, fault)
@@ -80,24 +96,49 @@ def open_run(
         )
     if manifest.state == "incomplete":
         problems.append("The run is incomplete: some of its rows may be missing.")
-    parts = {
-        name: _checked_parts(folder, name, getattr(manifest.parts, name), manifest.state, problems, fault)
-        for name in TABLES
-    }
+    parts = {name: checked_parts(folder, name, manifest, problems, fault) for name in TABLES}
     return RecordedRun(folder, manifest, parts, tuple(problems))
+
+
+def open_runs(
+    names: Sequence[str], base: str | os.PathLike[str] = "results", *, strict: bool = True
+) -> list[RecordedRun]:
+    """Each as `open_run`. Raises InputError also if a run stands there twice."""
+    runs = [open_run(name, base, strict=strict) for name in names]
+    each_once(runs)
+    return runs
+
+
+def each_once(runs: Sequence[RecordedRun]) -> None:
+    """Raise InputError if two of them are one run, or a copy: what they hold would count twice."""
+    counts = Counter(run.manifest.run_id for run in runs)
+    if twice := next((run_id for run_id, times in counts.items() if times > 1), None):
+        places = sorted({run.folder.url for run in runs if run.manifest.run_id == twice})
+        copies = f" ({', '.join(places)} are copies of it)" if len(places) > 1 else ""
+        raise InputError(f"The run {twice} is named {counts[twice]} times{copies}: name each run once.")
 
 
 def _find(run: str, base: str | os.PathLike[str]) -> Folder:
     if run == LATEST:
         return latest(Folder.at(base))
-    is_place = "://" in run or (Path(run) / MANIFEST_NAME).is_file()
-    folder = Folder.at(run) if is_place else Folder.at(base).child(run)
-    if not folder.exists(MANIFEST_NAME):
-        raise InputError(
-            f"There is no run {run!r}: {folder.name_of(MANIFEST_NAME)} does not exist; "
-            "give a run's id, its directory or 'latest'."
-        )
+    is_url = "://" in run
+    places = [Folder.at(run)] if is_url or Path(run).is_dir() else []
+    places += [] if is_url else [Folder.at(base).child(run)]
+    folder = next((place for place in places if place.exists(MANIFEST_NAME)), None)
+    if folder is None:
+        raise InputError(_no_run(run, places[0]))
     return folder
+
+
+def _no_run(run: str, folder: Folder) -> str:
+    name = folder.name_of(MANIFEST_NAME)
+    if any(map(folder.files, TABLES)):
+        return f"{name} is missing; {kvswarm()} repair {folder.url} makes one of what the rows beside it tell."
+    within = [each for each in folder.folders() if folder.child(each).exists(MANIFEST_NAME)]
+    if within:
+        some = f"one of its {len(within)} runs" if len(within) > 1 else "its run"
+        return f"{folder.url} is no run, but a folder of runs: name {some}, such as {folder.child(within[0]).url}."
+    return f"There is no run {run!r}: {name} does not exist; give a run's id, its directory or 'latest'."
 
 
 def latest(base: Folder) -> Folder:
@@ -115,64 +156,20 @@ def read_manifest(folder: Folder, fault: Fault) -> Manifest:
         content: Any = json.loads(folder.read(MANIFEST_NAME))
         version = int(content["format_version"])
     except (ValueError, TypeError, KeyError) as error:
-        raise RecordError(
-            f"{name} is damaged: it is not JSON with a format_version; restore it or remove the run."
-        ) from error
+        raise RecordError(f"{name} is damaged: it is not JSON with a format_version; {_restore(folder)}.") from error
     if version > FORMAT_VERSION:
-        fault(_too_new(name, version))
+        fault(too_new(name, version))
     try:
         return Manifest.model_validate(from_version_1(content) if version == 1 else content)
     except (KeyError, TypeError, AttributeError) as error:
         raise RecordError(
-            f"{name} is damaged: it lacks what version 1 of it had ({error}); restore it or remove the run."
+            f"{name} is damaged: it lacks what version 1 of it had ({error}); {_restore(folder)}."
         ) from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(key) for key in first["loc"])
-        raise RecordError(f"{name} is damaged: {where}: {first['msg']}; restore it or remove the run.") from error
+        raise RecordError(f"{name} is damaged: {where}: {first['msg']}; {_restore(folder)}.") from error
 
 
-def _too_new(name: str, version: int) -> str:
-    return f"{name} has format version {version}, this kvswarm reads up to {FORMAT_VERSION}; install a newer kvswarm."
-
-
-def _checked_parts(
-    folder: Folder, table: str, listed: list[Part], state: str, problems: list[str], fault: Fault
-) -> tuple[str, ...]:
-    """Names of the parts of `table` that can be read."""
-    found = folder.files(table)
-    readable = []
-    for part in listed:
-        if part.name not in found:
-            fault(f"{folder.name_of(part.name)} is missing; run.json says that it holds {part.rows} rows.")
-        elif _check(folder, part.name, part.rows, fault):
-            readable.append(part.name)
-    unlisted = sorted({name for name in found if name.endswith(".parquet")} - {part.name for part in listed})
-    for name in unlisted:
-        if not _check(folder, name, None, fault):
-            continue
-        if state == "complete":
-            fault(f"run.json does not list {folder.name_of(name)}, though it says that the run is complete.")
-        elif state == "incomplete":
-            problems.append(f"run.json does not list {folder.name_of(name)}; its rows are used.")
-        readable.append(name)
-    return tuple(readable)
-
-
-def _check(folder: Folder, name: str, rows: int | None, fault: Fault) -> bool:
-    """Whether the part is readable Parquet; `rows`, if known, must be what it holds."""
-    try:
-        metadata = _open(folder, name).metadata
-    except pa.ArrowInvalid as error:
-        fault(f"{folder.name_of(name)} is damaged: {error}.")
-        return False
-    if rows is not None and metadata.num_rows != rows:
-        fault(f"{folder.name_of(name)} holds {metadata.num_rows} rows, run.json says {rows}.")
-    version = int((metadata.metadata or {}).get(b"kvswarm.format_version", FORMAT_VERSION))
-    if version > FORMAT_VERSION:
-        fault(_too_new(folder.name_of(name), version))
-    return True
-
-
-def _open(folder: Folder, name: str) -> pq.ParquetFile:
-    return pq.ParquetFile(f"{folder.path}/{name}", filesystem=folder.filesystem)
+def _restore(folder: Folder) -> str:
+    return f"restore it, or let {kvswarm()} repair {folder.url} rebuild what the rows tell"

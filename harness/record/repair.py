@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from harness.errors import InputError, RecordError
 from harness.record.from_rows import manifest_of, phases_of, rows_of
 from harness.record.manifest import Manifest, Part, Parts
+from harness.record.part_check import open_part, strange_run
 from harness.record.reader import latest, read_manifest
 from harness.record.run_directory import LATEST, MANIFEST_NAME, RunDirectory
 from harness.record.schema import TABLES
@@ -23,6 +23,8 @@ BEFORE = f"{MANIFEST_NAME}.before-repair"
 """The run.json that was there; the second has -2 behind it, and so on."""
 DAMAGED = ".damaged"
 """Behind the name of a part that is not readable Parquet: no reader takes it for a part then."""
+STRANGE = ".of-another-run"
+"""The same of a part that holds another run's rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class _Found:
 
     parts: dict[str, list[Part]] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
+    strange: dict[str, str] = field(default_factory=dict)
+    """Name of a part -> the other run whose rows it holds."""
 
 
 def repair(run: str | os.PathLike[str], base: str | os.PathLike[str] = "results") -> Repair:
@@ -71,12 +75,12 @@ def repair(run: str | os.PathLike[str], base: str | os.PathLike[str] = "results"
     """
     folder = _folder(os.fspath(run), base)
     manifest, problems = _manifest(folder)
-    found = _found(folder)
+    found = _found(folder, None if manifest is None else manifest.run_id)
     half_written = tuple(name for table in ("", *TABLES) for name in folder.half_written(table))
     rows = {table: sum(part.rows for part in parts) for table, parts in found.parts.items()}
     if manifest is not None:
         problems += _disagreements(folder, manifest, found)
-        if not problems and not found.damaged:
+        if not problems and not found.damaged and not found.strange:
             return Repair(folder, False, rows, (), None, half_written)
     table = rows_of(folder, [part.name for part in found.parts["requests"]]) if rows["requests"] else None
     if manifest is None:
@@ -87,7 +91,14 @@ def repair(run: str | os.PathLike[str], base: str | os.PathLike[str] = "results"
     known = {(phase.phase, target) for phase in manifest.phases for target in phase.targets}
     if table is not None:
         manifest.phases += [phase for phase in phases_of(table) if (phase.phase, phase.targets[0]) not in known]
-    problems += [_set_aside(folder, name) for name in found.damaged]
+    problems += [
+        f"{name} is damaged and holds no rows that can be read; it is now {_set_aside(folder, name, DAMAGED)}"
+        for name in found.damaged
+    ]
+    problems += [
+        f"{name} holds rows of another run, {other}, and is now {_set_aside(folder, name, STRANGE)}"
+        for name, other in found.strange.items()
+    ]
     manifest.state = "incomplete"
     manifest.problems += problems
     kept = _keep(folder)
@@ -133,7 +144,7 @@ def _unknown(what: str, now: str) -> str:
     )
 
 
-def _found(folder: Folder) -> _Found:
+def _found(folder: Folder, run_id: str | None) -> _Found:
     found = _Found()
     for table in TABLES:
         found.parts[table] = []
@@ -141,9 +152,12 @@ def _found(folder: Folder) -> _Found:
             if not name.endswith(".parquet"):
                 continue
             try:
-                metadata = pq.ParquetFile(f"{folder.path}/{name}", filesystem=folder.filesystem).metadata
+                metadata = open_part(folder, name).metadata
             except pa.ArrowInvalid:
                 found.damaged.append(name)
+                continue
+            if run_id is not None and (other := strange_run(metadata, run_id)):
+                found.strange[name] = other
             else:
                 found.parts[table].append(Part(name=name, rows=metadata.num_rows))
     return found
@@ -156,7 +170,7 @@ def _disagreements(folder: Folder, manifest: Manifest, found: _Found) -> list[st
         there = {part.name: part.rows for part in parts}
         listed = {part.name: part.rows for part in getattr(manifest.parts, table)}
         for name, rows in listed.items():
-            if name not in there and name not in found.damaged:
+            if name not in there and name not in found.damaged and name not in found.strange:
                 sentences.append(f"{name} is missing, and {rows} rows with it")
             elif name in there and there[name] != rows:
                 sentences.append(f"{name} holds {there[name]} rows, where run.json had {rows}")
@@ -166,9 +180,9 @@ def _disagreements(folder: Folder, manifest: Manifest, found: _Found) -> list[st
     return sentences
 
 
-def _set_aside(folder: Folder, name: str) -> str:
-    folder.filesystem.move(f"{folder.path}/{name}", f"{folder.path}/{name}{DAMAGED}")
-    return f"{name} is damaged and holds no rows that can be read; it is now {name}{DAMAGED}"
+def _set_aside(folder: Folder, name: str, ending: str) -> str:
+    folder.filesystem.move(f"{folder.path}/{name}", f"{folder.path}/{name}{ending}")
+    return f"{name}{ending}"
 
 
 def _keep(folder: Folder) -> str | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Literal
 
-from harness.slo.binomial import chance_at_least, chance_at_most, lower_bound, upper_bound
 from harness.slo.objective import Limit
+from harness.statistics.binomial import chance_at_least, chance_at_most, lower_bound, upper_bound
 
 Verdict = Literal["met", "not met", "undecided"]
 

@@ -20,6 +20,7 @@ from harness.swarm.manifest import finish_manifest, first_manifest, record_first
 from harness.swarm.outbox import Inbox
 from harness.swarm.plan import Drained
 from harness.swarm.prepare import Preparation, results_base
+from harness.swarm.report_file import ReportFile
 from harness.swarm.roll_call import RollCall
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class Conductor:
         self._directory: RunDirectory = create(results_base(preparation.options), preparation.run_id)
         self._manifest = first_manifest(preparation)
         self._directory.write_manifest(self._manifest)
+        self._report_file: ReportFile | None = None
         self._report = f"{kvswarm()} report {self._directory.url}"
         self._inbox = Inbox(self._directory.folder, in_thread=gevent.get_hub().threadpool.apply)
         self._problems: list[str] = []
@@ -219,6 +221,11 @@ class Conductor:
             self._ended.set()
         return self._exit_code
 
+    def wait_for_report(self) -> None:
+        """Until report.html is there, if it is to be made at all: it must not outlive the process that asked for it."""
+        if self._report_file is not None:
+            self._report_file.wait()
+
     def _finish(self, stopped_by: str) -> None:
         began = [leg for leg in self._legs if leg.started]
         if began:
@@ -236,7 +243,10 @@ class Conductor:
             options = self._runner.environment.parsed_options
             self._exit_code = options.exit_code_on_error
         if began:
-            self._say_end(sum(word.rows for word in words), problems)
+            rows = sum(word.rows for word in words)
+            self._say_end(rows, problems)
+            if rows and not self._runner.environment.parsed_options.no_report:
+                self._report_file = ReportFile(self._directory.folder)
 
     def _say_end(self, rows: int, problems: list[str]) -> None:
         for problem in problems:

@@ -191,6 +191,8 @@ class MasterSide:
     def _on_quitting(self, **_: Any) -> None:
         """Ctrl-C and SIGTERM come here before Locust tears the runner down; the regular end too, when all is done."""
         self._end("signal")
+        if self._conductor is not None:
+            self._conductor.wait_for_report()
 
     def _end(self, stopped_by: str) -> None:
         if self._conductor is not None:

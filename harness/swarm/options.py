@@ -118,6 +118,10 @@ def add_arguments(parser: ArgumentParser, scenario: str) -> None:
         help="seconds that requests in flight may go on when the run is stopped",
     )  # fmt: skip
     add("--results", default="results", metavar="DIR|URL", include_in_web_ui=False, help="where runs are written")
+    add(
+        "--no-report", action="store_true", default=False, env_var="KVSWARM_NO_REPORT", include_in_web_ui=False,
+        help="do not write report.html into the run's directory at its end",
+    )  # fmt: skip
     add("--run-id", default="", include_in_web_ui=False, help="name of the run's directory; empty: time and scenario")
 
 

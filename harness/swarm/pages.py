@@ -20,6 +20,7 @@ from harness.record.reader import read_manifest
 from harness.record.run_directory import MANIFEST_NAME
 from harness.record.storage import Folder
 from harness.swarm.options import RUN_ID
+from harness.swarm.report_file import NAME as REPORT
 
 PLACE = "/kvswarm"
 """All of them are below it."""
@@ -39,7 +40,10 @@ def add_pages(web_ui: Any, live: Callable[[str, Have], Any], results: str) -> No
         return jsonify(live(request.args.get("run", ""), _have(request.args.get("have", ""))))
 
     def report(run_id: str) -> Response:
-        return Response(_report(*_ended(results, run_id), "--html"))
+        folder = _run(results, run_id)
+        if folder.exists(REPORT):
+            return Response(_pieces(folder, REPORT), content_type="text/html; charset=utf-8")
+        return Response(_report(*_ended(results, run_id), "--html", "--to", "-"))
 
     def expected(run_id: str) -> Response:
         return jsonify(expected_windows(json.loads(_report(*_ended(results, run_id), "--json"))))
@@ -108,12 +112,12 @@ def _pieces(folder: Folder, name: str) -> Iterator[bytes]:
 
 
 @lru_cache(maxsize=4)
-def _report(url: str, ended_ns: int | None, form: str) -> str:
-    """The tables as HTML or JSON, made by a process of its own: pandas would hold up the loop of this one.
+def _report(url: str, ended_ns: int | None, *form: str) -> str:
+    """The report as HTML or JSON, made by a process of its own: pandas would hold up the loop of this one.
 
     Raises RecordError. Another `ended_ns` is another report.
     """
-    command = ["nice", "-n", "10", sys.executable, "-m", "harness.cli", "report", url, form]
+    command = ["nice", "-n", "10", sys.executable, "-m", "harness.cli", "report", url, *form]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
         raise RecordError(made.stderr.strip() or f"The report of {url} could not be made.")

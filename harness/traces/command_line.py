@@ -64,12 +64,16 @@ def export(
     out: Annotated[Path, typer.Argument(help="File to write; of several targets, each gets one of its own.")],
     block: Annotated[int, typer.Option(min=1, help="Tokens of a block: in such steps the trace tells sharing.")] = 16,
     target: Annotated[str | None, typer.Option(help="Name of the one target to write; default: all.")] = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Of a damaged run take what is there.")] = False,
 ) -> None:
     """Write the measured requests of a run as a Mooncake trace, which can be replayed."""
     from harness.record.reader import open_run
     from harness.traces.export import export_run
 
-    for written in export_run(open_run(run), out, block, target):
+    recorded = open_run(run, strict=not lenient)
+    for problem in recorded.problems:
+        typer.echo(f"Note: {recorded.manifest.run_id}: {problem}", err=True)
+    for written in export_run(recorded, out, block, target):
         typer.echo(
             f"{written.path}: {written.requests:,} requests to {written.target} in blocks of {block} tokens "
             f"(--trace-block {block}, or block_tokens: {block} in a scenario)"

@@ -48,11 +48,11 @@ def make_run(tmp_path: Path) -> Callable[..., Run]:
             versions={},
         )
         for row in requests:
-            tables["requests"].add(row)
+            tables["requests"].add(row | {"run_id": run_id})
         for row in samples:
-            tables["server_metrics"].add(row)
+            tables["server_metrics"].add(row | {"run_id": run_id})
         for row in health:
-            tables["harness_health"].add(row)
+            tables["harness_health"].add(row | {"run_id": run_id})
         for table in tables.values():
             table.flush()
         manifest.add_parts("requests", tables["requests"].parts)

@@ -66,7 +66,7 @@ def test_duckdb_answers_as_the_analysis_does() -> None:
     (query,) = examples("sql")
 
     assert duckdb.sql(query).fetchall() == [
-        ("r1", "t", "cold", 1, 0, 100.0, 0.0, 1),
+        ("run-1", "t", "cold", 1, 0, 100.0, 0.0, 1),
         # 90 of 100 tokens: the request of 300 tokens reports nothing and is left out.
-        ("r1", "t", "warm", 3, 1, 25.0, 0.9, 1),
+        ("run-1", "t", "warm", 3, 1, 25.0, 0.9, 1),
     ]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.compare.bootstrap import Floats
 from harness.compare.rows import STRETCHES, Rows, stretches_of
+from harness.statistics.bootstrap import Floats
 
 
 def rows(ttft_ms: Floats, sessions: int, **changes: Any) -> Rows:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.compare.bootstrap import Floats
 from harness.compare.effect import Effect, Question, effects
+from harness.statistics.bootstrap import Floats
 
 ONES = np.ones((1, 1))
 

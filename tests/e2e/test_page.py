@@ -139,7 +139,10 @@ def test_a_run_from_form_to_record(open_page: Callable[..., Page], llama_cpp: Ru
         assert reported_by == f"{len(of_group)} of {len(of_group)}"
 
 
-def test_the_live_figures_move_and_lead_to_the_report(open_page: Callable[..., Page], tmp_path: Path) -> None:
+def test_the_live_figures_move_and_lead_to_the_report(
+    open_page: Callable[..., Page], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KVSWARM_NO_REPORT")
     with running_server(SimOptions(manner="vllm", kv_tokens=40_000, time_scale=20.0)) as server:
         page = open_page("--target", server.url, "--drain-timeout", 5, workers=2)
         page.choose("scenario", "multi-round")
@@ -168,7 +171,10 @@ def test_the_live_figures_move_and_lead_to_the_report(open_page: Callable[..., P
         page.until(lambda: state(page) == "complete")
     (link,) = page.browser.find_elements(By.LINK_TEXT, "Open the report")
     page.browser.get(link.get_attribute("href"))
+    (frame,) = page.until(lambda: page.browser.find_elements(By.TAG_NAME, "iframe"))
+    page.browser.switch_to.frame(frame)
     page.until(lambda: "How far to trust it" in page.text())
+    page.until(lambda: page.browser.find_elements(By.CSS_SELECTOR, "body[data-drawn]"))
     (folder,) = (tmp_path / "results").iterdir()
     run = load(folder)
     assert {"ramp", "measure"} <= set(run.requests.phase)
@@ -176,6 +182,8 @@ def test_the_live_figures_move_and_lead_to_the_report(open_page: Callable[..., P
     hits = run.measured.cached_tokens.sum() / run.measured.prompt_tokens.sum()
     assert f"{100 * hits:.1f} %" in page.text()
     check_expected(run, expected)
+    page.until((folder / "report.html").exists)
+    page.browser.switch_to.default_content()
     part = run.manifest.parts.requests[0]
     (link,) = page.browser.find_elements(By.LINK_TEXT, part.name)
     assert http.get(link.get_attribute("href"), timeout=10).content == (folder / part.name).read_bytes()

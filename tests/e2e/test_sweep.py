@@ -35,6 +35,7 @@ def test_a_sweep_is_a_folder_of_runs_with_one_key_changed(
     (folder,) = tmp_path.glob("*-sweep-*")
     note = json.loads((folder / "sweep.json").read_text())
     assert (folder / "sweep.svg").read_text().startswith("<svg")
+    assert "run 2: 01-steps-4" in (folder / "report.html").read_text()
     assert (note["setting"], list(note["runs"])) == ("steps", ["2", "4"])
     for value, run_id in note["runs"].items():
         run = load(run_id, folder)
@@ -46,7 +47,9 @@ def test_a_sweep_is_a_folder_of_runs_with_one_key_changed(
 def test_a_fault_costs_what_stands_behind_it(
     llama_cpp: RunningServer, scenario: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    output = kvswarm("cost-of", "timestamp-first", scenario(SCRIPTED), "--target", llama_cpp.url, results=tmp_path)
+    output = kvswarm(
+        "cost-of", "timestamp-first", scenario(SCRIPTED), "--target", llama_cpp.url, "--no-report", results=tmp_path
+    )
     assert "timestamp-first in 100% of the requests: the token hit rate goes from" in output
     (folder,) = tmp_path.glob("*-cost-of-*")
     runs = json.loads((folder / "sweep.json").read_text())["runs"]
@@ -63,7 +66,7 @@ def test_a_fault_costs_what_stands_behind_it(
 def test_pressure_by_running_sessions_starts_as_many_users(
     llama_cpp: RunningServer, scenario: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    options = ("--target", llama_cpp.url, "--over", "pressure=1,2", "--set", "capacity_tokens=1500")
+    options = ("--target", llama_cpp.url, "--over", "pressure=1,2", "--set", "capacity_tokens=1500", "--no-report")
     kvswarm("sweep", scenario(SCRIPTED), *options, results=tmp_path, users=None)
     (folder,) = tmp_path.glob("*-sweep-*")
     runs = [load(run_id, folder) for run_id in json.loads((folder / "sweep.json").read_text())["runs"].values()]

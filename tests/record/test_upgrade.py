@@ -121,7 +121,7 @@ def write_run(folder: Path, content: dict[str, Any], row: dict[str, Any]) -> Non
 
 
 def test_an_old_run_is_read_whole(tmp_path: Path, request_row: Callable[..., dict[str, Any]]) -> None:
-    row = request_row(target=URL, cached_tokens=7, t_first=2**60 + 1)
+    row = request_row(run_id="old", target=URL, cached_tokens=7, t_first=2**60 + 1)
     write_run(tmp_path / "old", VERSION_1, row)
     recorded = open_run("old", tmp_path)
 

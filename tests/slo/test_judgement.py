@@ -8,10 +8,10 @@ from math import comb
 
 import pytest
 
-from harness.slo.binomial import chance_at_least, chance_at_most, lower_bound, upper_bound
-from harness.slo.bunching import design_effect, of_sessions
 from harness.slo.judgement import Count, factor_to_decide, judge
 from harness.slo.objective import parse_slo
+from harness.statistics.binomial import chance_at_least, chance_at_most, lower_bound, upper_bound
+from harness.statistics.bunching import design_effect, of_sessions
 
 P99, P90 = parse_slo("ttft_p99<1s,tpot_p90<1s")
 

@@ -10,10 +10,10 @@ from harness.sim.generation import Generation
 from harness.sim.hardware import PRESETS
 from harness.sim.options import SimOptions
 from harness.sim.scheduler import Scheduler
-from harness.slo.bunching import design_effect
 from harness.slo.judgement import Count
 from harness.slo.objective import parse_slo
 from harness.slo.search import Plan, find_rate
+from harness.statistics.bunching import design_effect
 from harness.workload.arrivals import Arrivals, arrival_times_s
 from harness.workload.rate import parse_rate
 from tests.sim.counting import Counters

@@ -100,7 +100,14 @@ def test_the_report_is_made_once_by_another_process(site: Site, monkeypatch: pyt
 
     monkeypatch.setattr("subprocess.run", run)
     assert [site.get("/kvswarm/runs/r1/report").text for _ in range(2)] == ["<main>tables</main>"] * 2
-    assert [command[-3:] for command in commands] == [["report", site.run.url, "--html"]]
+    assert [command[-5:] for command in commands] == [["report", site.run.url, "--html", "--to", "-"]]
+
+
+def test_the_report_that_a_run_has_is_shown_as_it_is(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("subprocess.run")
+    site.run.folder.write("report.html", b"<!doctype html>made")
+    answer = site.get("/kvswarm/runs/r1/report")
+    assert (answer.text, answer.content_type) == ("<!doctype html>made", "text/html; charset=utf-8")
 
 
 def test_what_was_to_be_expected_is_told_window_by_window(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

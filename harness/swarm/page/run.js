@@ -1,4 +1,4 @@
-// What became of a run: its tables, as `kvswarm report` prints them, and its files.
+// What became of a run: its report, which is a page of its own, and its files.
 
 import { make, number } from "./chart.js";
 import { PLACE, isDark, style } from "./live.js";
@@ -11,7 +11,10 @@ const report = make("div", { class: "report" }, make("p", { class: "empty" }, "T
 const files = make("div");
 
 style(document);
-follow(() => { place.dataset.theme = isDark() ? "dark" : "light"; });
+const frame = make("iframe", { title: "Report" });
+const theme = () => isDark() ? "dark" : "light";
+const paint = () => { frame.contentDocument?.documentElement?.setAttribute("data-theme", theme()); };
+follow(() => { place.dataset.theme = theme(); paint(); });
 document.title = `kvswarm: ${id}`;
 place.append(make("h1", {}, id), report, make("h2", {}, "Files"), files);
 
@@ -36,8 +39,14 @@ async function list() {
 async function tell() {
   const answer = await fetch(at("report"));
   if (!answer.ok) return report.replaceChildren(await sentence(answer));
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  report.replaceChildren(...page.querySelector("main").childNodes);
+  // As high as the report is: the window scrolls, not the frame.
+  frame.onload = () => {
+    paint();
+    const inside = frame.contentDocument.body;
+    new ResizeObserver(() => { frame.style.height = `${inside.scrollHeight}px`; }).observe(inside);
+  };
+  frame.src = at("report");
+  report.replaceChildren(make("p", {}, make("a", { href: at("report") }, "The report as a page of its own")), frame);
 }
 
 list();

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from harness.analysis.latency import quantile
-from harness.compare import bootstrap
-from harness.compare.bootstrap import Ordered, Quantile, RatioOfSums, draws
+from harness.statistics import bootstrap
+from harness.statistics.bootstrap import Ordered, Quantile, RatioOfSums, draws
 
 
 def test_a_draw_has_as_many_sessions_as_there_are_and_the_same_seed_the_same_draws(

@@ -18,6 +18,9 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+CONFIDENCE = 0.95
+LEAST_SESSIONS = 20
+"""Of fewer the intervals are too narrow too often (tests/bench/compare_coverage.py)."""
 DRAWS = 2_000
 SEED = 20_261_130
 """The same runs give the same intervals."""
@@ -136,3 +139,11 @@ def _between(values: Floats, reached: Floats, low: Floats, fraction: Floats) -> 
     step = np.where(is_exact | is_far, 0.0, np.where(is_far, 0.0, above) - np.where(np.isinf(lower), 0.0, lower))
     found: Floats = np.where(is_exact, lower, np.where(is_far, np.inf, lower + step * fraction))
     return found
+
+
+def interval(values: Floats, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Between the percentiles of the draws of a statistic, (draws,). One that cannot be told, nan, may be anything."""
+    beside = (1 - confidence) / 2
+    lower = np.quantile(np.where(np.isnan(values), -np.inf, values), beside, method="lower")
+    upper = np.quantile(np.where(np.isnan(values), np.inf, values), 1 - beside, method="higher")
+    return float(lower), float(upper)

@@ -1,0 +1,105 @@
+"""What makes the numbers of a target doubtful, each with its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.analysis.numbers import UNKNOWN, percent
+from harness.analysis.report import WORKS
+from harness.analysis.summary import Summary
+from harness.report.side import Side
+
+CENSORED_SHARE = 0.05
+"""More requests than this that were cut off at the end are worth a warning."""
+
+BOTTLENECK_SHARE = 0.1
+"""Of the seconds, or of the requests: what more of them say of the rest is doubtful, even where they are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    key: str
+    """Of its entry in the glossary; empty: none."""
+    name: str
+    verdict: Literal["good", "bad", "open"]
+    """open: it cannot be told, or is no more than a note."""
+    sentence: str
+
+
+def flags(side: Side) -> Iterator[Flag]:
+    """In the order of the page."""
+    summary = side.summary
+    problems = side.run.problems
+    yield Flag("", "record", "bad" if problems else "good", " ".join(problems) or "Complete, and no problem was noted.")
+    yield _check(summary)
+    yield _agreement(summary)
+    yield _health(summary)
+    yield _contamination(summary)
+    yield _censored(summary)
+    yield _failed(summary)
+
+
+def doubts(side: Side) -> list[Flag]:
+    return [flag for flag in flags(side) if flag.verdict == "bad"]
+
+
+def _check(summary: Summary) -> Flag:
+    if summary.check is None:
+        return Flag("check", "start-up check", "open", "It was not made.")
+    verdict: Literal["good", "bad"] = "good" if summary.check.verdict == WORKS else "bad"
+    return Flag("check", "start-up check", verdict, summary.check.sentence)
+
+
+def _agreement(summary: Summary) -> Flag:
+    agreed = summary.agreement
+    sentence = agreed.sentence()
+    text = f"{sentence[:1].upper()}{sentence[1:]}."
+    if agreed.reason is not None or agreed.cached.difference is None or agreed.prompt.difference is None:
+        return Flag("counters", "counters against requests", "open", text)
+    good = agreed.cached.agrees and agreed.prompt.agrees
+    return Flag("counters", "counters against requests", "good" if good else "bad", text)
+
+
+def _health(summary: Summary) -> Flag:
+    health = summary.health
+    if warning := health.warning():
+        much = len(health.marked) > BOTTLENECK_SHARE * health.seconds or (
+            health.requests > BOTTLENECK_SHARE * health.measured
+        )
+        serious: Literal["bad", "open"] = "bad" if much or not health.left_out else "open"
+        return Flag("bottleneck", "harness health", serious, f"{warning[:1].upper()}{warning[1:]}.")
+    sentence = health.sentence().removeprefix(f"{UNKNOWN} ").strip("()")
+    return Flag(
+        "bottleneck", "harness health", "good" if health.seconds else "open", f"{sentence[:1].upper()}{sentence[1:]}."
+    )
+
+
+def _contamination(summary: Summary) -> Flag:
+    found = summary.contamination
+    sentences = found.problems or found.notes
+    text = " ".join(f"{one[:1].upper()}{one[1:]}." for one in sentences)
+    if found.problems:
+        return Flag("contamination", "contamination", "bad", text)
+    return Flag("contamination", "contamination", "open" if text else "good", text or "No sign of other traffic.")
+
+
+def _censored(summary: Summary) -> Flag:
+    groups = [group for group in summary.groups if group.warmth == "all"]
+    cut, requests = sum(group.by_status.get("cancelled", 0) for group in groups), sum(one.requests for one in groups)
+    if not cut:
+        return Flag("censored", "cut off at the end", "good", "No request was cut off by the end of the run.")
+    share = cut / requests
+    text = f"{cut:,} of {requests:,} requests ({percent(share)}) were still under way when the run ended."
+    if share > CENSORED_SHARE:
+        return Flag("censored", "cut off at the end", "bad", f"{text} Percentiles leave them out and are too low.")
+    return Flag("censored", "cut off at the end", "open", text)
+
+
+def _failed(summary: Summary) -> Flag:
+    groups = [group for group in summary.groups if group.warmth == "all"]
+    failed, requests = sum(group.failed for group in groups), sum(group.requests for group in groups)
+    if not failed:
+        return Flag("", "failures", "good", "No request failed.")
+    return Flag("", "failures", "bad", f"{failed:,} of {requests:,} requests failed ({percent(failed / requests)}).")

@@ -1,0 +1,122 @@
+"""What the words and numbers of the report mean: one entry each, to which they link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    key: str
+    """Its anchor is `def-<key>`."""
+    name: str
+    meaning: str
+    formula: str = ""
+    found_as: tuple[str, ...] = ()
+    """Headings of columns and names of lines that stand for it, in small letters."""
+
+
+ENTRIES = (
+    Entry("hit-rate", "token hit rate",
+          "Share of the prompt tokens that the engine reports as served from its cache, over the requests that report "
+          "both counts. A ratio of sums, never a mean of ratios; what is not reported is not 0.",
+          "sum(cached_tokens) / sum(prompt_tokens)",
+          ("hit rate", "hit rate, per request", "hit rate measured", "measured", "= measured", "cached tokens",
+           "from the cache")),
+    Entry("counters", "hit rate by counters",
+          "The same from the engine's own metrics: what its counters grew by from the scrape after the warm-up to the "
+          "last one, or in a stretch of time. Between two scrapes a counter is drawn as growing evenly.",
+          "growth(cached tokens) / growth(prompt tokens)",
+          ("hit rate, counters", "counters and requests", "usage cached", "counters cached", "by counters")),
+    Entry("shareable", "shareable",
+          "Prompt tokens with which some request sent before began, too: what a cache without end would find that knew "
+          "each request as soon as it was sent.", "", ("shareable",)),
+    Entry("granularity", "granularity",
+          "Lost of what is shareable to whole blocks or pages, and to the last token, which is always computed.", "",
+          ("- granularity", "granularity")),
+    Entry("in-flight", "in flight", "Lost as it was still being computed by a request under way.", "",
+          ("- in flight", "in flight")),
+    Entry("capacity", "capacity", "Lost as it had been evicted at the engine's real KV capacity.", "",
+          ("- capacity", "capacity", "lost to capacity", "evicted", "kv capacity", "x kv capacity")),
+    Entry("routing", "routing", "Lost as another replica or slot held it than the one that answered.", "",
+          ("- routing", "routing")),
+    Entry("expected", "expected",
+          "What the engine should have served: the requests are played again through a model of its cache, by its own "
+          "rules and with its own room.", "shareable - granularity - in flight - capacity - routing",
+          ("expected", "= expected", "expected cached")),
+    Entry("unexplained", "unexplained",
+          "What the model expects and the engine does not report; below 0: it reports more. Template drift, replies "
+          "that tokenise differently, foreign traffic, or a bug.", "expected - measured",
+          ("- unexplained", "unexplained", "off")),
+    Entry("working-set", "working set",
+          "Distinct tokens that some prompt began with and a later one begins with again, the most at any moment. By "
+          "hindsight, so it falls to nothing towards the end of a run.", "",
+          ("working set", "touched")),
+    Entry("pressure", "pressure", "How much the load wants kept, against how much there is room for.",
+          "working set / KV capacity", ("pressure",)),
+    Entry("ttft", "TTFT",
+          "Time to first token: from just before the first byte of the request is written to the arrival of the first "
+          "output. Time in the server's queue is part of it. The column due: from when the schedule wanted it sent.",
+          "t_first - t_send", ("ttft", "ttft p50", "ttft p90", "ttft p99", "due p50", "ttft ms")),
+    Entry("tpot", "TPOT", "Time per output token after the first ones.",
+          "(t_last - t_first) / (output_tokens - first_tokens)", ("tpot", "tpot p50")),
+    Entry("e2e", "E2E", "The whole request.", "t_end - t_send", ("e2e", "e2e p50", "e2e p90")),
+    Entry("percentile", "p50, p90, p99",
+          "Exact percentiles of the successful requests whose times count, linear between ranks. \u201c+failed\u201d "
+          "counts each failure as infinitely slow.", "", ("p50", "p90", "p99", "longest")),
+    Entry("hit", "hit, miss",
+          "A request is a hit if at least half of its prompt came from the cache, else a miss. Requests that do not "
+          "report it are neither.", "2 * cached_tokens >= prompt_tokens", ("hit", "miss", "requests that")),
+    Entry("uncached", "uncached tokens", "What had to be computed of a prompt.", "prompt_tokens - cached_tokens",
+          ("uncached tokens",)),
+    Entry("prefill-cost", "prefill cost",
+          "Slope of TTFT over uncached tokens: the median of the slopes of all pairs of requests (Theil-Sen), which "
+          "outliers do not move. Its interval: 95 % of the slopes when sessions are drawn again with replacement. It "
+          "is the cost under this load, its queue included.",
+          "median((TTFT_i - TTFT_j) / (uncached_i - uncached_j))",
+          ("prefill cost", "95 % interval", "ttft at 0 tokens")),
+    Entry("saved", "saved prefill seconds",
+          "An estimate: what prefill of the cached tokens would have cost at that slope. Server time, summed over "
+          "requests.", "prefill cost * sum(cached_tokens)", ("saved prefill",)),
+    Entry("reuse-distance", "reuse distance",
+          "Distinct tokens sent since a prompt token with all before it was sent last, its own block included: the "
+          "smallest LRU cache that would still hold it.", "", ("distinct tokens since",)),
+    Entry("lru-curve", "LRU hit rate at every capacity",
+          "What a cache that evicts the least recently used block first would serve of all prompt tokens, each request "
+          "finished before the next (Mattson, 1970). The dot is what was measured at the engine's capacity.", "", ()),
+    Entry("turn", "turn", "Number of the request within its session, from 0. Turn 0 is cold, later ones are warm.", "",
+          ("turn", "turns")),
+    Entry("running", "running, waiting",
+          "Requests that the server computes, and that wait in its queue, by its own gauges.", "",
+          ("running requests, peak", "running requests, mean", "waiting requests, peak", "waiting requests, mean")),
+    Entry("kv-use", "KV in use", "Share of the KV capacity that holds running requests (or cached ones, as the engine "
+          "counts), of the fullest replica.", "", ("kv capacity in use, peak", "kv capacity in use, mean")),
+    Entry("token-rates", "prefill and decode rate",
+          "Prompt tokens that the server computed, and tokens that it generated, a second, by its counters.", "",
+          ("generated tokens",)),
+    Entry("bottleneck", "harness bottleneck",
+          "A second in which a worker of the harness stalled, lagged or used a core up. Requests due or under way in "
+          "such a second of their worker are left out of all times, and of no count of tokens.",
+          "loop lag >= 100 ms at most, or >= 10 ms in the median, or CPU >= 0.9 of a core",
+          ("harness health", "bottleneck")),
+    Entry("late", "late", "How much too late a request was sent by the harness's own fault.",
+          "t_send - t_due - time that the turn before took", ("harness late by",)),
+    Entry("stamps", "arrival stamps", "Whether the kernel or the process stamped what arrived, and how far a first "
+          "token's time may be off at most.", "", ("arrival stamps",)),
+    Entry("contamination", "contamination",
+          "Hits on texts that this run had not sent before, or counters and queues that hold more than its requests "
+          "explain: another client, or a cache that was not cold.", "", ("contamination",)),
+    Entry("censored", "cut off at the end",
+          "Requests that were still under way when the run ended: their times are not known, only that they were "
+          "longer. Percentiles of few or slow requests are too low where there are many.", "status = cancelled",
+          ("cut off at the end",)),
+    Entry("check", "start-up check", "A few prompts sent before the load, whose hits are known beforehand.", "",
+          ("probe", "start-up check")),
+)  # fmt: skip
+
+_FOUND_AS = {name: entry.key for entry in ENTRIES for name in entry.found_as}
+
+
+def key_of(name: str) -> str | None:
+    """The entry that the heading of a column or the name of a line stands for."""
+    return _FOUND_AS.get(" ".join(name.replace("-\n", "").split()).lower())
