@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import pyarrow.compute as pc
+
 from harness.analysis.numbers import count
 from harness.analysis.run import LOAD, TargetRun
 from harness.workload.arrivals import parse_arrivals
@@ -43,8 +45,8 @@ def arrived(run: TargetRun) -> Arrived | None:
     phases = [phase for phase in run.phases if phase.phase in LOAD]
     if options.get("load") != "open" or not phases:
         return None
-    rows = run.requests[run.requests["phase"].isin(LOAD)]
-    first = rows[(rows["turn"] == 0).fillna(False) & rows["parent_request"].isna()]
+    by_user = pc.field("phase").isin(LOAD) & (pc.field("turn") == 0) & pc.field("parent_request").is_null()
+    first = run.rows.some(by_user, "status")
     seconds = (max(phase.end_ns for phase in phases) - min(phase.start_ns for phase in phases)) / 1e9
     rate, arrivals = options["rate"], parse_arrivals(options["arrivals"])
     asked = None if rate is None else parse_rate(rate).count(seconds)

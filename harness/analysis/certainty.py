@@ -24,6 +24,8 @@ COLUMNS = (
     "prompt_tokens",
 )  # fmt: skip
 """Of `requests`, that `certainty` looks at."""
+MOST_REQUESTS = 1_000_000
+"""Of more requests the columns take more memory than all the rest of a report, and chance is the least of doubts."""
 _STARTS = {"ttft": ("TTFT", "t_send"), "ttft_due": ("TTFT from due", "t_due"), "e2e": ("E2E", "t_send")}
 """Time -> what it is called, and what it counts from."""
 

@@ -15,7 +15,7 @@ from harness.analysis.agreement import Agreement, Comparison
 from harness.analysis.crowd import Crowd, find_crowd
 from harness.analysis.numbers import count
 from harness.analysis.pages import Replica
-from harness.analysis.request_log import LoggedRequest, RequestLog
+from harness.analysis.request_log import Coverage, LoggedRequest, RequestLog
 from harness.analysis.run import TargetRun
 
 CHANCE_TOKENS = 3
@@ -60,11 +60,13 @@ class Contamination:
 
 def contamination(run: TargetRun, log: RequestLog, pages: Sequence[Replica], counted: Agreement) -> Contamination:
     """`log` has the requests of `run`, `pages` are its metrics, `counted` compares its counters with its requests."""
-    hits = unexplained_hits(log, _allowance(run), _longest(run, "tail"))
-    counts = _unexplained_counts(run.requests, counted)
+    requests = run.rows.read("t_send", "prompt_tokens", "planned_prompt_tokens", "cached_tokens")
+    off_plan_tokens = _off_plan(requests)
+    hits = unexplained_hits(log, _allowance(run) + off_plan_tokens, _longest(run, "tail"))
+    counts = _unexplained_counts(requests, counted, off_plan_tokens)
     crowd = find_crowd(run, pages)
     found = [
-        (run.target.cold_start.startswith(_COLD), _hits_sentence(hits)),
+        (run.target.cold_start.startswith(_COLD), _hits_sentence(hits, log.coverage)),
         (_counts_once(run.target.identity), _counts_sentence(counts, run.target.identity)),
         (True, crowd.sentence() if crowd else None),
     ]
@@ -143,9 +145,9 @@ def _answered(
 
 
 def _allowance(run: TargetRun) -> int:
-    """Tokens of the template that cannot be placed, first words by chance, and how far lengths are off the plan."""
+    """Tokens of the template that cannot be placed, and first words by chance."""
     around = sum(_longest(run, piece) for piece in ("head", "between", "tail"))
-    return around + int(_template(run).get("opener_tokens", 0)) + CHANCE_TOKENS + _off_plan(run.requests)
+    return around + int(_template(run).get("opener_tokens", 0)) + CHANCE_TOKENS
 
 
 def _longest(run: TargetRun, piece: str) -> int:
@@ -165,32 +167,31 @@ def _off_plan(requests: pd.DataFrame) -> int:
     return int(off.max()) if len(off) else 0
 
 
-def _hits_sentence(hits: UnexplainedHits) -> str | None:
+def _hits_sentence(hits: UnexplainedHits, coverage: Coverage) -> str | None:
     if not hits.requests:
         return None
     return (
-        f"{hits.requests} of {hits.compared} requests hit {count(hits.tokens)} tokens that no recorded request of this "
-        "run had sent to this target before: the cache was not cold (an earlier run with the same texts, or another "
-        "client)"
+        f"{hits.requests} of {hits.compared} requests{coverage.beside()} hit {count(hits.tokens)} tokens that no "
+        "recorded request of this run had sent to this target before: the cache was not cold (an earlier run with the "
+        "same texts, or another client)"
     )
 
 
 # --- counters ------------------------------------------------------------------------------------------------------
 
 
-def _unexplained_counts(requests: pd.DataFrame, counted: Agreement) -> UnexplainedCounts:
+def _unexplained_counts(requests: pd.DataFrame, counted: Agreement, off_plan_tokens: int) -> UnexplainedCounts:
     """A request that reports nothing (it failed, or was cancelled) may have cost all of its planned prompt."""
-    prompt = _beyond(counted.prompt, requests, "prompt_tokens")
-    cached = _beyond(counted.cached, requests, "cached_tokens")
+    prompt = _beyond(counted.prompt, requests, "prompt_tokens", off_plan_tokens)
+    cached = _beyond(counted.cached, requests, "cached_tokens", off_plan_tokens)
     return UnexplainedCounts(prompt, None if cached is None or prompt is None else min(cached, prompt))
 
 
-def _beyond(compared: Comparison, requests: pd.DataFrame, column: str) -> int | None:
-    silent = requests[requests["t_send"].notna() & requests[column].isna()]
-    planned = silent["planned_prompt_tokens"]
+def _beyond(compared: Comparison, requests: pd.DataFrame, column: str, off_plan_tokens: int) -> int | None:
+    planned = requests.loc[requests["t_send"].notna() & requests[column].isna(), "planned_prompt_tokens"]
     if compared.counters is None or planned.isna().any():
         return None
-    most = (compared.requests or 0) + compared.rounding + int(planned.sum()) + len(silent) * _off_plan(requests)
+    most = (compared.requests or 0) + compared.rounding + int(planned.sum()) + len(planned) * off_plan_tokens
     return max(0, compared.counters - most)
 
 

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
 
 from harness.analysis.counters import metric_of
 from harness.analysis.pages import Replica, clock_time, series_of
 from harness.analysis.run import TargetRun
 
+Ints = npt.NDArray[np.int64]
 MARGIN_NS = 200_000_000
 """How long before and after a request the engine may count it among the running ones, clocks being what they are."""
 
@@ -43,20 +46,41 @@ def find_crowd(run: TargetRun, pages: Sequence[Replica]) -> Crowd | None:
     """Of each scrape in the measured phase, and of each replica by itself, as no row says which one answered it."""
     if run.target.identity.get("engine") in _STALE_GAUGES:
         return None
-    sent = run.requests[run.requests["t_send"].notna()]
-    starts = np.sort(sent["t_send"].to_numpy(dtype=np.int64))
-    # A request without an end may be with the engine as long as it likes.
-    ends = np.sort(sent["t_end"].dropna().to_numpy(dtype=np.int64))
-    found = []
-    for time_ns, until_ns, running in _running(run, pages):
-        begun = np.searchsorted(starts, until_ns + MARGIN_NS, side="right")
-        own = int(begun - np.searchsorted(ends, time_ns - MARGIN_NS, side="left"))
-        if own < running < math.inf:
-            found.append((round(running), own, time_ns))
+    scrapes = list(_running(run, pages))
+    if not scrapes:
+        return None
+    begun, done = _own(run, scrapes)
+    found = [
+        (round(running), own, time_ns)
+        for (time_ns, _, running), own in zip(scrapes, (begun - done).tolist(), strict=True)
+        if own < running < math.inf
+    ]
     if not found:
         return None
     running, own, time_ns = max(found, key=lambda scrape: scrape[0] - scrape[1])
     return Crowd(running, own, time_ns, len(found))
+
+
+def _own(run: TargetRun, scrapes: Sequence[tuple[int, int, float]]) -> tuple[Ints, Ints]:
+    """Shapes (scrapes,): requests sent before the page had come, and those that ended before it was asked for."""
+    asked = np.array([time_ns - MARGIN_NS for time_ns, _, _ in scrapes])
+    came = np.array([until_ns + MARGIN_NS for _, until_ns, _ in scrapes])
+    begun, done = np.zeros(len(scrapes), dtype=np.int64), np.zeros(len(scrapes), dtype=np.int64)
+    for rows in run.rows.pieces("t_send", "t_end"):
+        sent = rows[rows["t_send"].notna()]
+        begun += _at_most(sent["t_send"].to_numpy(dtype=np.int64), came)
+        # A request without an end may be with the engine as long as it likes.
+        done += _at_most(sent["t_end"].dropna().to_numpy(dtype=np.int64), asked - 1)
+    return begun, done
+
+
+def _at_most(stamps: Ints, limits: Ints) -> Ints:
+    """Shape (limits,): how many of the stamps are at or below each limit. The limits need not be in order."""
+    order = np.argsort(limits)
+    first = np.searchsorted(limits[order], stamps)
+    counts = np.empty(len(limits), dtype=np.int64)
+    counts[order] = np.bincount(first, minlength=len(limits) + 1)[:-1].cumsum()
+    return counts
 
 
 def _running(run: TargetRun, pages: Sequence[Replica]) -> Iterator[tuple[int, int, float]]:
@@ -64,8 +88,8 @@ def _running(run: TargetRun, pages: Sequence[Replica]) -> Iterator[tuple[int, in
     metric = metric_of(run.target.metrics, "running_requests")
     if metric is None:
         return
-    samples = run.server_metrics
-    durations = samples[samples["name"] == "scrape_duration_seconds"].groupby("t_ns")["value"].max().to_dict()
+    samples = run.samples.some(pc.field("name") == "scrape_duration_seconds", "t_ns", "value")
+    durations = samples.groupby("t_ns")["value"].max().to_dict()
     phases = [phase for phase in run.phases if phase.phase == "measure"]
     for replica in pages:
         for time_ns, page in replica.pages.items():

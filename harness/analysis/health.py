@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from harness.analysis.numbers import UNKNOWN, count, milliseconds, percent
+from harness.analysis.rows import Rows
 from harness.record.bottleneck import Bottleneck, bottleneck
+
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+_STAMPS = ("t_due", "t_send", "t_first", "t_last", "t_end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,51 +88,84 @@ def marked_seconds(health: pd.DataFrame) -> list[Marked]:
     return sorted(marked, key=lambda mark: mark.start_ns)
 
 
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When the requests of one target were under way."""
+
+    disturbed: Bools
+    """Shape (requests,): whether they were in a marked second of their own worker."""
+    first_ns: int | None
+    """When the first measured one should have been sent; None: there is none."""
+    last_ns: int | None
+    """The last that is known of the measured ones."""
+
+
+def times_of(rows: Rows, marked: Sequence[Marked], is_measured: Bools) -> Times:
+    """`is_measured` has the shape (rows,)."""
+    hit, first, last, start = [], [], [], 0
+    for piece in rows.pieces("worker", "late_ms", *_STAMPS):
+        begins, ends = _times(piece)
+        hit.append(_disturbed(piece["worker"], begins, ends, marked))
+        measured = is_measured[start : start + len(piece)]
+        start += len(piece)
+        if measured.any():
+            first.append(int(begins[measured].min()))
+            last.append(int(ends[measured].max()))
+    return Times(
+        disturbed=np.concatenate(hit) if hit else np.zeros(0, dtype=bool),
+        first_ns=min(first, default=None),
+        last_ns=max(last, default=None),
+    )
+
+
 def disturbed(requests: pd.DataFrame, marked: Iterable[Marked]) -> pd.Index:
     """Labels of the rows of `requests` that were due or under way in a marked second of their own worker.
 
     A request counts from when its worker should have sent it to the last that is known of it.
     """
-    begins, ends = _times(requests)
-    hit = np.zeros(len(requests), dtype=bool)
+    return requests.index[_disturbed(requests["worker"], *_times(requests), marked)]
+
+
+def _disturbed(workers: pd.Series, begins: Ints, ends: Ints, marked: Iterable[Marked]) -> Bools:
+    hit = np.zeros(len(workers), dtype=bool)
     by_worker: dict[int, list[Marked]] = {}
     for mark in marked:
         by_worker.setdefault(mark.worker, []).append(mark)
-    workers = requests["worker"].to_numpy(dtype=np.int64)
+    places = workers.to_numpy(dtype=np.int64)
     for worker, marks in by_worker.items():
         starts_ns = np.array([mark.start_ns for mark in marks])
         ends_ns = np.array([mark.end_ns for mark in marks])
-        own = workers == worker
+        own = places == worker
         # The seconds of a process follow each other: the first that ends later decides.
         place = np.searchsorted(ends_ns, begins[own], side="right")
         reachable = place < len(marks)
         hit[own] = reachable & (starts_ns[np.minimum(place, len(marks) - 1)] <= ends[own])
-    return requests.index[hit]
+    return hit
 
 
-def _times(requests: pd.DataFrame) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _times(requests: pd.DataFrame) -> tuple[Ints, Ints]:
     """Of each request: when it should have been sent, and the last that is known of it, in ns."""
     due = requests["t_due"].to_numpy(dtype=np.int64)
     late_ns = (requests["late_ms"].fillna(0.0) * 1e6).round().to_numpy(dtype=np.int64)
     sent = requests["t_send"].to_numpy(dtype=np.int64, na_value=-1)
     begins = np.where(sent < 0, due, sent - late_ns)
-    stamps = [requests[name].to_numpy(dtype=np.int64, na_value=-1) for name in ("t_send", "t_first", "t_last", "t_end")]
-    return begins, np.maximum.reduce([begins, *stamps])
+    ends = np.maximum(begins, sent)
+    for name in ("t_first", "t_last", "t_end"):
+        np.maximum(ends, requests[name].to_numpy(dtype=np.int64, na_value=-1), out=ends)
+    return begins, ends
 
 
-def health_of(requests: pd.DataFrame, health: pd.DataFrame, all_requests: bool) -> Health:
-    """Of one target: `requests` are its measured ones, all of them; `health` are the rows of all processes."""
-    begins, ends = _times(requests)
+def health_of(times: Times, is_measured: Bools, health: pd.DataFrame, all_requests: bool) -> Health:
+    """Of one target, from its requests' times; `health` are the rows of all processes."""
     during = health.iloc[:0]
-    if len(requests):
+    if times.first_ns is not None and times.last_ns is not None:
         row_ends = health["t_ns"] + (health["span_ms"] * 1e6).astype("int64")
-        during = health[(health["worker"] >= 0) & (row_ends > begins.min()) & (health["t_ns"] <= ends.max())]
-    marked = marked_seconds(during)
+        during = health[(health["worker"] >= 0) & (row_ends > times.first_ns) & (health["t_ns"] <= times.last_ns)]
     return Health(
         seconds=len(during),
-        marked=tuple(marked),
-        requests=len(disturbed(requests, marked)),
-        measured=len(requests),
+        marked=tuple(marked_seconds(during)),
+        requests=int((is_measured & times.disturbed).sum()),
+        measured=int(is_measured.sum()),
         left_out=not all_requests,
         loop_lag_max_ms=_largest(during["loop_lag_max_ms"]),
         cpu_share_max=_largest(during["cpu_share"]),

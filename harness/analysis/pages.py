@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from harness.analysis.rows import Rows
 from harness.record.manifest import MetricNames, TargetRecord
 
 Labels = frozenset[tuple[str, str]]
@@ -117,13 +121,28 @@ def series_of(page: Page, metric: MetricNames, name: str) -> dict[Labels, float]
     return {labels: value for labels, value in page.get(name, {}).items() if wanted <= dict(labels).items()}
 
 
-def replicas(samples: pd.DataFrame, target: TargetRecord) -> list[Replica]:
+def replicas(samples: Rows, target: TargetRecord) -> list[Replica]:
     """The pages of the target, one list of scrapes for each replica; empty if nothing was scraped."""
-    of_replica = list(samples.groupby("replica", dropna=False))
+    scrapes = samples.read("t_ns", "moment", "replica", "reset", "error")
+    names = [name for metric in target.metrics for name in metric.names]
+    # Labels are lists of texts: only those of the engine's own metrics are read.
+    own = samples.some(
+        pc.field("name").isin(pa.array(names, pa.string())), "t_ns", "replica", "name", "labels", "value"
+    )
+    own_of = {_text(replica): some for replica, some in own.groupby("replica", dropna=False)}
+    of_replica = [(_text(replica), some) for replica, some in scrapes.groupby("replica", dropna=False)]
     return [
-        _replica(f"{target.name} replica {replica}" if len(of_replica) > 1 else target.name, some, target)
+        _replica(
+            f"{target.name} replica {replica}" if len(of_replica) > 1 else target.name,
+            some,
+            own_of.get(replica, own.iloc[:0]),
+        )
         for replica, some in of_replica
     ]
+
+
+def _text(cell: Any) -> str | None:
+    return None if pd.isna(cell) else str(cell)
 
 
 def show_engine(pages: Sequence[Replica]) -> bool:
@@ -145,20 +164,20 @@ def some_pages(pages: Sequence[Replica], target: TargetRecord) -> None:
         raise Unknown(why if advice in why else f"{why}; {advice}")
 
 
-def _replica(name: str, samples: pd.DataFrame, target: TargetRecord) -> Replica:
-    samples = samples.sort_values("t_ns", kind="stable")
-    failed = samples[samples["error"].notna()]
+def _replica(name: str, scrapes: pd.DataFrame, own: pd.DataFrame) -> Replica:
+    """`scrapes` has a row for each sample of its pages, `own` those of the engine's own metrics."""
+    scrapes = scrapes.sort_values("t_ns", kind="stable")
+    failed = scrapes[scrapes["error"].notna()]
     errors = {int(t_ns): str(error) for t_ns, error in zip(failed["t_ns"], failed["error"], strict=True)}
     pages: dict[int, dict[str, dict[Labels, float]]] = {
-        int(t_ns): {} for t_ns in samples["t_ns"].unique() if t_ns not in errors
+        int(t_ns): {} for t_ns in scrapes["t_ns"].unique() if t_ns not in errors
     }
-    own_names = {name for metric in target.metrics for name in metric.names}
-    own = samples[samples["name"].isin(own_names) & samples["t_ns"].isin(pages.keys())]
+    own = own[own["t_ns"].isin(pages.keys())].sort_values("t_ns", kind="stable")
     for t_ns, metric, labels, value in zip(own["t_ns"], own["name"], own["labels"], own["value"], strict=True):
         pages[int(t_ns)].setdefault(metric, {})[frozenset(labels)] = float(value)
     # A page with both is not the first one after a restart: a series has come back that it did not have yet.
-    is_first = samples[samples["reset"].notna()].groupby("t_ns")["reset"].all()
-    last_at = {str(moment): int(t_ns) for moment, t_ns in samples.groupby("moment")["t_ns"].max().items()}
+    is_first = scrapes[scrapes["reset"].notna()].groupby("t_ns")["reset"].all()
+    last_at = {str(moment): int(t_ns) for moment, t_ns in scrapes.groupby("moment")["t_ns"].max().items()}
     return Replica(name, pages, errors, last_at, tuple(map(int, is_first.index[is_first])))
 
 

@@ -49,15 +49,15 @@ def render(runs: Sequence[Run], console: Console) -> None:
     for number, summary in sides.numbered():
         if summary.check:
             _say(console, f"{sides.prefix(number)}{summary.check.sentence}")
-    _section(console, "Where the hit rate went, in tokens", waterfall_table(sides, notes))
+    _modelled(console, "Where the hit rate went, in tokens", waterfall_table(sides, notes), sides)
     for number, summary in sides.numbered():
         for line in waterfall_lines(summary.waterfall):
             _say(console, f"{sides.prefix(number)}{line}")
-    _section(console, "By level of the prompts, in tokens", level_table(sides, notes))
-    _section(console, "Working set over time, in tokens", working_set_table(sides, notes))
+    _modelled(console, "By level of the prompts, in tokens", level_table(sides, notes), sides)
+    _modelled(console, "Working set over time, in tokens", working_set_table(sides, notes), sides)
     for number, summary in sides.numbered():
         for sentence in summary.achieved.sentences():
-            _say(console, f"{sides.prefix(number)}{sentence}")
+            _say(console, f"{sides.prefix(number)}{sentence}{summary.coverage.beside()}")
         if summary.arrived:
             _say(console, f"{sides.prefix(number)}{summary.arrived.sentence()}")
     for kind, scenario in kinds(sides):
@@ -75,7 +75,8 @@ def render(runs: Sequence[Run], console: Console) -> None:
     _paragraph(console, [("red", f"Problem{which}: {problem}") for run, which in named for problem in run.problems])
     _paragraph(console, [("", f"Note{which}: {sentence}") for run, which in named for sentence in run.manifest.notes])
     for number, summary in sides.numbered():
-        sentences = (*summary.contamination.notes, summary.herds.sentence())
+        herds = summary.herds.sentence()
+        sentences = (*summary.contamination.notes, f"{herds}{summary.coverage.beside()}" if herds else None)
         _paragraph(console, [("", f"Note: {sides.prefix(number)}{sentence}") for sentence in sentences if sentence])
     _paragraph(console, [("dim", note) for note in notes.all()])
 
@@ -139,6 +140,14 @@ def _section(console: Console, title: str, table: Table | None) -> None:
         console.print()
         _say(console, title, style="bold")
         console.print(table)
+
+
+def _modelled(console: Console, title: str, table: Table | None, sides: Sides) -> None:
+    """As `_section`, and what the table covers, where that is not all."""
+    _section(console, title, table)
+    for number, summary in sides.numbered() if table is not None else ():
+        if sentence := summary.coverage.sentence():
+            _say(console, f"{sides.prefix(number)}{sentence}", style="dim")
 
 
 def _paragraph(console: Console, lines: Sequence[tuple[str, str]]) -> None:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import pyarrow.compute as pc
 
 from harness.analysis.run import LOAD, TargetRun
 from harness.cache.base import Item, Prompt
@@ -19,6 +22,11 @@ from harness.workload.template import Template
 
 _IDS = 2**64
 """Content ids and the ids of words are below."""
+_COLUMNS = (
+    "run_id", "request_id", "session", "turn", "phase", "kind", "warmth", "status", "replica", "slot", "cache_salt",
+    "t_send", "t_first", "t_last", "t_end", "prompt_tokens", "cached_tokens", "output_tokens", "planned_prompt_tokens",
+    "planned_output_tokens", "path", "path_tokens", "path_levels",
+)  # fmt: skip
 _CHATS = (("user",), ("system", "user"), ("user", "assistant", "user"), ("system", "user", "assistant", "user"))
 
 
@@ -76,31 +84,89 @@ def answer_items(identity: int, counted: int | None, planned: int | None, status
 
 
 @dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a target's traffic the cache models were given."""
+
+    modelled: int
+    """Requests, the first in the order of `t_send`."""
+    of: int
+    """That reached the engine; after a complete reset of its cache the later ones alone."""
+
+    def sentence(self) -> str | None:
+        """What a table covers; None: all."""
+        if self.modelled == self.of:
+            return None
+        return f"Of the first {self.modelled:,} of {self.of:,} requests, in order of sending; --modelled all takes all."
+
+    def beside(self) -> str:
+        """The same behind a sentence; empty: all."""
+        return "" if self.modelled == self.of else f" (in the first {self.modelled:,} of {self.of:,} requests)"
+
+
+@dataclass(frozen=True, slots=True)
 class RequestLog:
-    """All traffic of a target that is known, in the order of `t_send`."""
+    """The traffic of a target that is known, all or the first of it, in the order of `t_send`."""
 
     requests: tuple[LoggedRequest, ...]
     rows: pd.DataFrame
     """The row of each of them, in the same order."""
     without_path: int
     """Measured requests that were sent, and whose prompts are not known."""
+    coverage: Coverage
+    """Requests without a path are among these, too."""
 
 
 def read_log(run: TargetRun) -> RequestLog:
     """The requests of all phases that reached the engine; after a complete reset of its cache only the later ones.
 
-    An answer is an item of its own, under the id that a live answer has when it is sent back. An answer with an error
-    status brought nothing into the cache, so it is left out.
+    Of these the first `run.modelled`. An answer is an item of its own, under the id that a live answer has when it is
+    sent back. An answer with an error status brought nothing into the cache, so it is left out.
     """
-    rows = run.requests.sort_values("t_send", kind="stable")
-    rows = rows[rows["t_send"].notna() & (rows["status"] != "http_error")]
+    rows, coverage = _rows(run)
+    rows = rows.sort_values("t_send", kind="stable")
     known = rows["planned_prompt_tokens"].gt(0).fillna(False) & rows["path"].notna()
     without_path = int(((rows["phase"] == "measure") & ~known).sum())
     rows = rows[known]
-    of_load = rows["phase"].isin(LOAD)
+    return RequestLog(tuple(_requests(rows, run)), rows, without_path, coverage)
+
+
+def _rows(run: TargetRun) -> tuple[pd.DataFrame, Coverage]:
+    """Those that the log is made of, in the order of the parts."""
+    sent_ns, reached = _reached(run)
+    taken = _first(sent_ns, reached, run.modelled)
+    due_ns = run.rows.read("t_due")["t_due"].to_numpy(dtype=np.int64)
+    last_ns = int(due_ns[taken].max()) if taken.any() else -1
+    # Parts are sorted by t_due: what is due later is not read at all.
+    rows = run.rows.some(pc.field("t_due") <= last_ns, *_COLUMNS)
+    return rows[taken[due_ns <= last_ns]], Coverage(int(taken.sum()), int(reached.sum()))
+
+
+def _reached(run: TargetRun) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Shapes (rows,): when each was sent, below 0 if it was not, and whether it belongs into the log."""
+    rows = run.rows.read("t_send", "status", "phase", "planned_prompt_tokens")
+    sent_ns = rows["t_send"].to_numpy(dtype=np.int64, na_value=-1)
+    reached = (sent_ns >= 0) & (rows["status"] != "http_error").to_numpy(dtype=bool)
+    of_load = reached & rows["phase"].isin(LOAD).to_numpy(dtype=bool)
+    of_load &= rows["planned_prompt_tokens"].gt(0).fillna(False).to_numpy(dtype=bool)
     if run.target.cold_start.startswith("reset:") and of_load.any():
-        rows = rows[rows["t_send"] >= rows.loc[of_load, "t_send"].min()]
-    return RequestLog(tuple(_requests(rows, run)), rows, without_path)
+        reached &= sent_ns >= sent_ns[of_load].min()
+    return sent_ns, reached
+
+
+def _first(sent_ns: npt.NDArray[np.int64], reached: npt.NDArray[np.bool_], most: int | None) -> npt.NDArray[np.bool_]:
+    """The first `most` of them in the order of sending; None: all."""
+    if most is None or most >= reached.sum():
+        return reached
+    if most == 0:
+        return np.zeros(len(reached), dtype=bool)
+    of_reached = sent_ns[reached]
+    of_reached.partition(most - 1)
+    last_ns = of_reached[most - 1]
+    taken: npt.NDArray[np.bool_] = reached & (sent_ns <= last_ns)
+    # Of those that were sent at the same moment the first rows.
+    beyond = np.flatnonzero(taken & (sent_ns == last_ns))[::-1][: int(taken.sum()) - most]
+    taken[beyond] = False
+    return taken
 
 
 def _requests(rows: pd.DataFrame, run: TargetRun) -> Iterable[LoggedRequest]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +12,18 @@ import pandas as pd
 from harness.analysis.achieved import Achieved, achieved
 from harness.analysis.agreement import Agreement, agreement
 from harness.analysis.arrived import Arrived, arrived
+from harness.analysis.certainty import COLUMNS, MOST_REQUESTS, Certainty, certainty
 from harness.analysis.contamination import Contamination, contamination
 from harness.analysis.counters import CounterRate, of_counters
-from harness.analysis.health import Health, health_of
+from harness.analysis.health import Bools, Health, health_of
 from harness.analysis.herd import Herds, find_herds
 from harness.analysis.hit_rate import HitRate, of_requests
-from harness.analysis.latency import Percentiles, percentiles
+from harness.analysis.latency import Percentiles, percentiles_with
 from harness.analysis.pages import replicas, show_engine
-from harness.analysis.request_log import read_log
+from harness.analysis.request_log import Coverage, RequestLog, read_log
 from harness.analysis.run import TargetRun
 from harness.analysis.server import ServerFigures, of_server
+from harness.analysis.stamps import Stamps, stamps_of
 from harness.analysis.waterfall import Waterfall, waterfall
 from harness.analysis.working_set import InUse, working_sets
 from harness.record.manifest import StartUpCheck
@@ -79,22 +82,6 @@ class PlannedLengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Stamps:
-    """How far the recorded times can be trusted."""
-
-    by_clock: dict[str, int]
-    """Number of requests with output for each clock."""
-    error_ms: Percentiles
-    """Of `stamp_error_ms`; n is 0 without kernel stamps."""
-    coalesced_share: float | None
-    """Output chunks that came in one read with an earlier one / all output chunks; None: no chunks."""
-    clock_steps: int
-    """Requests during which the clock was set."""
-    late_ms: Percentiles
-    """Of `late_ms`, the delay that is the harness's own."""
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """All that the report shows of one target."""
 
@@ -121,36 +108,42 @@ class Summary:
     working_set: tuple[InUse, ...]
     """By window; empty: nothing was measured."""
     achieved: Achieved
+    coverage: Coverage
+    """Of herds, waterfall, working_set, achieved, and the hits of contamination; all else is of all requests."""
     arrived: Arrived | None
     """None: a closed loop."""
     planned_lengths: PlannedLengths
     stamps: Stamps
     health: Health
+    certainty: Certainty | None
+    """How sure the main numbers are; None: there are more than `MOST_REQUESTS`."""
     chunks_counted: int
     """Requests whose output tokens nobody counted: each chunk was taken for one, so their TPOT is a time per chunk."""
     advice: Mapping[str, str]
     """What the server was started without -> how to start it; of cached_tokens and metrics."""
 
 
-def summarise(run: TargetRun) -> Summary:
-    """All numbers are of the measured phase alone; times are of `TargetRun.counted`, tokens of all."""
-    measured, counting = run.measured, run.counted
-    groups: list[Group] = []
-    ratios: list[WarmToCold] = []
-    for (kind, scenario), rows in measured.groupby(["kind", "scenario"]):
-        by_warmth = {warmth: rows[rows["warmth"] == warmth] for warmth in ("cold", "warm")}
-        named = [(name, some) for name, some in (*by_warmth.items(), ("all", rows)) if len(some)]
-        of_kind = {warmth: _group(str(kind), str(scenario), warmth, some, counting) for warmth, some in named}
-        groups.extend(of_kind.values())
-        ratios.append(_warm_to_cold(str(kind), str(scenario), of_kind))
-    hits = of_requests(measured)
-    pages = replicas(run.server_metrics, run.target)
+def summarise(run: TargetRun, log: RequestLog | None = None) -> Summary:
+    """All numbers are of the measured phase alone; times are of `TargetRun.is_counted`, tokens of all.
+
+    What the cache models say is of `Summary.coverage`. Columns are read as they are needed; `log`, if it is at hand, is
+    what `read_log` made of `run`.
+    """
+    rows = run.rows.read("kind", "scenario", "warmth", "status", "cached_tokens", "prompt_tokens")
+    hits = of_requests(rows[run.is_measured])
+    pages = replicas(run.samples, run.target)
     counted = of_counters(pages, run.target)
     server = of_server(run, pages)
     external = server.external_cached_tokens
-    agreed = agreement(run.requests, counted, None if external is None else external.value)
-    log = read_log(run)
-    fall, in_use = waterfall(log, run.target), working_sets(log)
+    sent = run.rows.read("t_send", "phase", "cached_tokens", "prompt_tokens")
+    agreed = agreement(sent, counted, None if external is None else external.value)
+    run.is_counted  # noqa: B018  both need it
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        # The models are plain Python; columns are read and put in order without it.
+        timed = beside.submit(lambda: (_groups(run, rows), *stamps_of(run)))
+        log = log or read_log(run)
+        fall, in_use = waterfall(log, run.target), working_sets(log)
+        groups, stamps, chunks_counted = timed.result()
     lacks = {
         "cached_tokens": hits.ok_cached_unknown > 0,
         "metrics": bool(pages) and not show_engine(pages),
@@ -161,8 +154,8 @@ def summarise(run: TargetRun) -> Summary:
         identity=run.target.identity,
         cold_start=run.target.cold_start,
         check=run.target.check,
-        groups=tuple(groups),
-        warm_to_cold=tuple(ratios),
+        groups=groups,
+        warm_to_cold=_warm_to_cold(groups),
         hit_rate=hits,
         counters=counted,
         server=server,
@@ -172,65 +165,90 @@ def summarise(run: TargetRun) -> Summary:
         waterfall=fall,
         working_set=in_use,
         achieved=achieved(run.scenario, run.target, fall.steps, in_use),
+        coverage=log.coverage,
         arrived=arrived(run),
-        planned_lengths=_planned_lengths(measured),
-        stamps=_stamps(counting),
-        health=health_of(measured, run.harness_health, run.all_requests),
-        chunks_counted=int((counting["output_tokens_source"] == "events").sum()),
+        planned_lengths=_planned_lengths(run),
+        stamps=stamps,
+        health=health_of(run.times, run.is_measured, run.harness_health, run.all_requests),
+        certainty=None if len(rows) > MOST_REQUESTS else certainty(run.rows.read(*COLUMNS), run.is_counted, run.phases),
+        chunks_counted=chunks_counted,
         advice={need: how for need, how in run.target.advice.items() if lacks.get(need)},
     )
 
 
-def _group(kind: str, scenario: str, warmth: str, measured: pd.DataFrame, counting: pd.DataFrame) -> Group:
-    """`counting`: the rows whose times count, of whatever kind and warmth."""
-    rows = measured[measured.index.isin(counting.index)]
-    ok = rows[rows["status"] == "ok"]
-    by_status = {str(status): int(n) for status, n in rows["status"].value_counts().sort_index().items()}
-    by_status.pop("ok", None)
-    failed = sum(by_status.values()) - by_status.get("cancelled", 0)
-    return Group(
-        kind=kind,
-        scenario=scenario,
-        warmth=warmth,
-        requests=len(rows),
-        failed=failed,
-        by_status=by_status,
-        times=_times(ok, 0),
-        times_with_failures=_times(ok, failed) if failed else None,
-        hit_rate=of_requests(measured),
+def _groups(run: TargetRun, rows: pd.DataFrame) -> tuple[Group, ...]:
+    """By kind and scenario, in order; within each cold, warm and all."""
+    kinds = rows.loc[run.is_measured, ["kind", "scenario"]].drop_duplicates().dropna()
+    members = [
+        (str(kind), str(scenario), warmth, which)
+        for kind, scenario in sorted(kinds.itertuples(index=False, name=None))
+        for warmth in ("cold", "warm", "all")
+        if (which := _members(run, rows, kind, scenario, warmth)).any()
+    ]
+    by_status = [_failures(rows.loc[which & run.is_counted, "status"]) for *_, which in members]
+    failed = [sum(counts.values()) - counts.get("cancelled", 0) for counts in by_status]
+    timed = run.is_counted & (rows["status"] == "ok").to_numpy(dtype=bool)
+    times = _times(run, [(which & timed, n) for (*_, which), n in zip(members, failed, strict=True)])
+    return tuple(
+        Group(
+            kind=kind,
+            scenario=scenario,
+            warmth=warmth,
+            requests=int((which & run.is_counted).sum()),
+            failed=n,
+            by_status=counts,
+            times=of_successes,
+            times_with_failures=of_all if n else None,
+            hit_rate=of_requests(rows[which]),
+        )
+        for (kind, scenario, warmth, which), counts, n, (of_successes, of_all) in zip(
+            members, by_status, failed, times, strict=True
+        )
     )
 
 
-def _times(ok: pd.DataFrame, failures: int) -> Times:
-    return Times(
-        ttft=percentiles(ok["ttft_ms"], failures),
-        ttft_due=percentiles(ok["ttft_due_ms"], failures),
-        tpot=percentiles(ok["tpot_ms"], failures),
-        e2e=percentiles(ok["e2e_ms"], failures),
-    )
+def _members(run: TargetRun, rows: pd.DataFrame, kind: str, scenario: str, warmth: str) -> Bools:
+    """Shape (rows,): the measured requests of a group."""
+    which = (rows["kind"] == kind) & (rows["scenario"] == scenario)
+    if warmth != "all":
+        which &= rows["warmth"] == warmth
+    return run.is_measured & which.to_numpy(dtype=bool)
 
 
-def _warm_to_cold(kind: str, scenario: str, groups: dict[str, Group]) -> WarmToCold:
-    warm, cold = (groups[name].times.ttft.p50 if name in groups else None for name in ("warm", "cold"))
-    return WarmToCold(kind, scenario, warm / cold if warm is not None and cold else None, warm, cold)
+def _failures(statuses: pd.Series) -> dict[str, int]:
+    counts = {str(status): int(n) for status, n in statuses.value_counts().sort_index().items() if n}
+    counts.pop("ok", None)
+    return counts
 
 
-def _planned_lengths(rows: pd.DataFrame) -> PlannedLengths:
+def _times(run: TargetRun, groups: Sequence[tuple[Bools, int]]) -> list[tuple[Times, Times]]:
+    """Of each group (which rows are timed, failures), without its failures and with them."""
+    found: list[list[list[Percentiles]]] = [[] for _ in groups]
+    for names in (("ttft_ms", "ttft_due_ms"), ("tpot_ms", "e2e_ms")):  # as the fields of `Times`; two at a time
+        columns = run.rows.read(*names)
+        for name in names:
+            for (which, failures), of_group in zip(groups, found, strict=True):
+                of_group.append(percentiles_with(columns[name].to_numpy()[which], [0, failures], in_place=True))
+    return [(Times(*(one for one, _ in pairs)), Times(*(other for _, other in pairs))) for pairs in found]
+
+
+def _warm_to_cold(groups: Sequence[Group]) -> tuple[WarmToCold, ...]:
+    """One for each kind and scenario."""
+    ratios = []
+    for kind, scenario in dict.fromkeys((group.kind, group.scenario) for group in groups):
+        medians = {
+            group.warmth: group.times.ttft.p50 for group in groups if (group.kind, group.scenario) == (kind, scenario)
+        }
+        warm, cold = medians.get("warm"), medians.get("cold")
+        ratios.append(WarmToCold(kind, scenario, warm / cold if warm is not None and cold else None, warm, cold))
+    return tuple(ratios)
+
+
+def _planned_lengths(run: TargetRun) -> PlannedLengths:
+    rows = run.rows.read("prompt_tokens", "planned_prompt_tokens")[run.is_measured]
     difference = (rows["prompt_tokens"] - rows["planned_prompt_tokens"]).dropna().abs()
     return PlannedLengths(
         compared=len(difference),
         exact=int((difference == 0).sum()),
         largest_difference_tokens=int(difference.max()) if len(difference) else None,
-    )
-
-
-def _stamps(rows: pd.DataFrame) -> Stamps:
-    chunks = int(rows["chunks"].sum())
-    clocks = rows.loc[rows["t_first"].notna(), "clock"]
-    return Stamps(
-        by_clock={str(clock): int(n) for clock, n in clocks.value_counts().sort_index().items()},
-        error_ms=percentiles(rows["stamp_error_ms"]),
-        coalesced_share=int(rows["coalesced"].sum()) / chunks if chunks else None,
-        clock_steps=int(rows["clock_stepped"].sum()),
-        late_ms=percentiles(rows["late_ms"]),
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
+from harness.analysis.certainty import MOST_REQUESTS
 from harness.analysis.counters import CounterRate, Stretch
 from harness.analysis.numbers import UNKNOWN, count, percent
 from harness.analysis.pages import clock_time
@@ -35,6 +36,10 @@ def _lines(summary: Summary, notes: Footnotes) -> Iterator[tuple[str, str]]:
     yield "arrival stamps", _stamps(summary, notes)
     yield "harness late by", _late(summary, notes)
     yield "harness health", summary.health.sentence()
+    if summary.certainty is None:
+        yield "95 % intervals", f"{UNKNOWN} (not worked out for more than {count(MOST_REQUESTS)} requests)"
+    else:
+        yield from summary.certainty.lines()
     if summary.chunks_counted:
         yield "output tokens", f"one a chunk for {summary.chunks_counted} requests: their TPOT is per chunk"
 

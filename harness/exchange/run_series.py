@@ -92,7 +92,7 @@ def _histogram(places: _Ints, seconds: _Floats, steps: int) -> tuple[_Ints, _Flo
 
 
 def _server(run: Run, target: TargetRun) -> Iterator[Series]:
-    pages = replicas(target.server_metrics, target.target)
+    pages = replicas(target.samples, target.target)
     for replica in pages:
         labels = {"run_id": run.manifest.run_id, "target": target.target.name}
         if len(pages) > 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.analysis.request_log import read_log
 from harness.report import distances, hits, prefill, series, tails, turns, watch
 from harness.report.flags import Flag, doubts, flags
 from harness.report.side import Side
@@ -63,7 +62,7 @@ def find(side: Side, number: int, points: int) -> Findings:
         ttft=ttft,
         tpot=tails.tails(source, "tpot_ms"),
         turns=turns.turns(source),
-        reuse=distances.reuse(read_log(side.of_target), granularity),
+        reuse=distances.reuse(side.log, granularity),
     )
 
 

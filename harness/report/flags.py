@@ -38,6 +38,7 @@ def flags(side: Side) -> Iterator[Flag]:
     yield _health(summary)
     yield _contamination(summary)
     yield _censored(summary)
+    yield _steady(summary)
     yield _failed(summary)
 
 
@@ -92,9 +93,25 @@ def _censored(summary: Summary) -> Flag:
         return Flag("censored", "cut off at the end", "good", "No request was cut off by the end of the run.")
     share = cut / requests
     text = f"{cut:,} of {requests:,} requests ({percent(share)}) were still under way when the run ended."
+    doubtful = [] if summary.certainty is None else [one.sentence() for one in summary.certainty.censored]
+    if sentences := [sentence for sentence in doubtful if sentence]:
+        return Flag("censored", "cut off at the end", "bad", " ".join((text, *sentences)))
     if share > CENSORED_SHARE:
         return Flag("censored", "cut off at the end", "bad", f"{text} Percentiles leave them out and are too low.")
     return Flag("censored", "cut off at the end", "open", text)
+
+
+def _steady(summary: Summary) -> Flag:
+    if summary.certainty is None:
+        return Flag("steady", "steady state", "open", "Not looked for in so many requests.")
+    steady = summary.certainty.steady
+    sentence = steady.sentence().removesuffix(".")
+    return Flag(
+        "steady",
+        "steady state",
+        "good" if steady.declared_is_enough else "open",
+        f"{sentence[:1].upper()}{sentence[1:]}.",
+    )
 
 
 def _failed(summary: Summary) -> Flag:

@@ -110,6 +110,9 @@ ENTRIES = (
           "Requests that were still under way when the run ended: their times are not known, only that they were "
           "longer. Percentiles of few or slow requests are too low where there are many.", "status = cancelled",
           ("cut off at the end",)),
+    Entry("steady", "steady state",
+          "From when on hit rate, TTFT and requests in flight change no more than by chance.", "MSER-5 (White 1997)",
+          ("steady state",)),
     Entry("check", "start-up check", "A few prompts sent before the load, whose hits are known beforehand.", "",
           ("probe", "start-up check")),
 )  # fmt: skip

@@ -125,3 +125,5 @@ def _blocks(one: Findings) -> Iterator[str]:
             f"Counted in blocks of {one.reuse.block_tokens:,} tokens; {tokens(one.reuse.first_tokens)} tokens of "
             "measured prompts had never been sent before and have no distance."
         )
+        if covers := one.side.summary.coverage.sentence():
+            yield covers

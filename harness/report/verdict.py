@@ -63,8 +63,8 @@ def _bought(tails: Sequence[Tail], cost: Prefill) -> str:
     saved = ""
     if cost.fit:
         saved = (
-            f"; a thousand uncached tokens cost {milliseconds(cost.fit.ms_per_1000)} ms, so about "
-            f"{duration(cost.fit.saved_s)} of prefill were saved"
+            f"; a thousand uncached tokens cost {milliseconds(cost.fit.ms_per_1000)} ms, so hits saved about "
+            f"{duration(cost.fit.saved_s)} of waiting, summed over all requests"
         )
     if hit is None or miss is None:
         have = "hits" if hit else "misses" if miss else "successful requests that tell"

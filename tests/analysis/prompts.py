@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from harness.analysis.request_log import RequestLog, read_log
+from harness.analysis.rows import Rows
 from harness.analysis.run import TargetRun
-from harness.record.schema import REQUESTS
+from harness.record.schema import REQUESTS, SERVER_METRICS
 from tests.analysis.rows import Row, request, target
 
 SECOND = 10**9
@@ -43,8 +44,8 @@ def _ns(seconds: float) -> int:
 def run_of(rows: Iterable[Row], **of_target: Any) -> TargetRun:
     """A target that was sent these, and has no metrics."""
     table = pa.Table.from_pylist(list(rows), schema=REQUESTS)
-    frame = table.to_pandas(types_mapper={pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}.get)
-    return TargetRun(frame, pd.DataFrame(), target(**of_target), (), 0, {})
+    samples = Rows(ds.dataset(SERVER_METRICS.empty_table()))
+    return TargetRun(Rows(ds.dataset(table)), samples, target(**of_target), (), 0, {})
 
 
 def log_of(rows: Iterable[Row]) -> RequestLog:

@@ -17,7 +17,7 @@ MakeRun = Callable[..., Run]
 def rate(make_run: MakeRun) -> Callable[..., CounterRate]:
     def calculate(*scrapes: list[Row], of: TargetRecord | None = None) -> CounterRate:
         run = make_run([], [row for rows in scrapes for row in rows], targets=[of or target()]).only_target()
-        return of_counters(replicas(run.server_metrics, run.target), run.target)
+        return of_counters(replicas(run.samples, run.target), run.target)
 
     return calculate
 

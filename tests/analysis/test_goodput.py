@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from harness.analysis.goodput import Goodput, goodput
 from harness.analysis.run import Run
 from harness.record.manifest import Phase
 from harness.slo.objective import parse_slo
-from tests.analysis.rows import Row, request
+from tests.analysis.rows import Row, request, second
 
 MakeRun = Callable[..., Run]
 SECOND = 10**9
@@ -95,7 +94,7 @@ def test_without_a_request_nothing_is_counted(make_run: MakeRun) -> None:
 
 
 def test_what_the_harness_may_have_slowed_down_counts_and_is_told(make_run: MakeRun) -> None:
-    run = make_run([answered(100.0), answered(900.0)], phases=[LOAD])
-    of_target = replace(run.only_target(), left_out=run.requests.index[run.requests["ttft_ms"] == 900.0])
-    found = goodput(of_target, parse_slo(SLO))
+    rows = [answered(100.0, t_due=5 * SECOND, t_send=5 * SECOND), answered(900.0)]
+    run = make_run(rows, health=[second(0, loop_lag_max_ms=400.0), second(5)], phases=[LOAD])
+    found = goodput(run.only_target(), parse_slo(SLO))
     assert (found.requests, found.good, found.disturbed) == (2, 1, 1)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.latency import Percentiles, percentiles, quantile
+from harness.analysis.latency import Percentiles, percentiles, percentiles_with, quantile
 
 
 def test_between_two_ranks_the_value_is_interpolated() -> None:
@@ -26,6 +26,19 @@ def test_it_agrees_with_numpy_on_finite_values() -> None:
         values = sorted(rng.expovariate(0.1) for _ in range(n))
         for share in (0.0, 0.5, 0.9, 0.99, 1.0):
             assert quantile(values, share) == pytest.approx(float(np.percentile(values, 100 * share)))
+
+
+def test_of_many_values_without_order_it_agrees_with_numpy_too() -> None:
+    drawn = np.random.default_rng(1)
+    values = np.where(drawn.random(5_000) < 0.1, np.nan, drawn.lognormal(3.0, 2.0, 5_000))
+    for failures in (0, 3, 500, 4_000):
+        found = percentiles(values, failures)
+        whole = np.sort(np.concatenate([values[~np.isnan(values)], np.full(failures, np.inf)])).tolist()
+        assert (found.p50, found.p90, found.p99) == tuple(quantile(whole, share) for share in (0.5, 0.9, 0.99))
+        assert found == percentiles_with(values, [7, failures])[1]
+    assert found.p90 == math.inf
+    finite = percentiles(values)
+    assert (finite.p50, finite.p99) == pytest.approx(np.nanpercentile(values, [50, 99]).tolist())
 
 
 def test_a_null_is_no_value() -> None:

@@ -176,8 +176,8 @@ def test_the_keys_of_the_json_are_stable(make_run: MakeRun) -> None:
     (run,) = whole["targets"]
     assert set(run) == {
         "target", "url", "identity", "cold_start", "check", "groups", "warm_to_cold", "hit_rate", "counters", "server",
-        "agreement", "contamination", "herds", "waterfall", "working_set", "achieved", "arrived", "planned_lengths",
-        "stamps", "health", "chunks_counted", "advice",
+        "agreement", "contamination", "herds", "waterfall", "working_set", "achieved", "coverage", "arrived",
+        "planned_lengths", "stamps", "health", "certainty", "chunks_counted", "advice",
     }  # fmt: skip
     assert set(run["health"]) == {
         "seconds", "marked", "requests", "measured", "left_out", "loop_lag_max_ms", "cpu_share_max", "socket_errors",

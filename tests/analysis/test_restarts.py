@@ -45,7 +45,7 @@ BETWEEN = "t was restarted between 22:13:30.0 and 22:13:50.0 UTC"
 def counted(make_run: MakeRun) -> Callable[..., CounterRate]:
     def calculate(*scrapes: list[Row], of: TargetRecord | None = None) -> CounterRate:
         run = load(make_run, scrapes, of or target())
-        return of_counters(replicas(run.server_metrics, run.target), run.target)
+        return of_counters(replicas(run.samples, run.target), run.target)
 
     return calculate
 
@@ -144,7 +144,7 @@ def test_a_restart_before_the_measured_phase_does_no_harm(counted: Counted) -> N
 
 def test_counters_and_requests_cannot_be_compared_over_a_restart(make_run: MakeRun) -> None:
     run = load(make_run, tuple(RESTARTED), target())
-    compared = agreement(run.requests, of_counters(replicas(run.server_metrics, run.target), run.target))
+    compared = agreement(run.requests, of_counters(replicas(run.samples, run.target), run.target))
 
     assert compared.sentence() == f"cannot be compared: {BETWEEN}"
     assert (compared.cached.requests, compared.cached.difference) == (40, None)

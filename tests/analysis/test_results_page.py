@@ -52,11 +52,22 @@ def test_pandas_reads_the_parts() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_kvswarm_loads_the_run() -> None:
-    (example,) = (text for text in examples("python") if "import load" in text)
+    (example,) = (text for text in examples("python") if "run.counted" in text)
     names: dict[str, Any] = {}
     exec(example, names)
 
     assert len(names["run"].requests) == 5
+
+
+@pytest.mark.usefixtures("here")
+def test_kvswarm_summarises_it_from_some_columns() -> None:
+    (example,) = (text for text in examples("python") if "summarise" in text)
+    names: dict[str, Any] = {}
+    *setup, last = example.strip().splitlines()
+    exec("\n".join(setup), names)
+
+    assert names["summary"].hit_rate.rate == 90 / 200
+    assert eval(last.strip(), names)["ttft_ms"].tolist() == [100.0, 20.0, 30.0, 1.0]
 
 
 @pytest.mark.optional

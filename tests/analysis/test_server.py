@@ -34,7 +34,7 @@ def figures(make_run: MakeRun) -> Callable[..., ServerFigures]:
     def calculate(*scrapes: list[Row], phases: tuple[Phase, ...] = (MEASURE,)) -> ServerFigures:
         samples = [row for rows in scrapes for row in rows]
         run = make_run([], samples, targets=[target(metrics=METRICS)], phases=list(phases)).only_target()
-        return of_server(run, replicas(run.server_metrics, run.target))
+        return of_server(run, replicas(run.samples, run.target))
 
     return calculate
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 
+from harness.analysis.rows import Rows
 from harness.analysis.run import TargetRun
-from harness.record.schema import REQUESTS
+from harness.record.schema import REQUESTS, SERVER_METRICS
 from tests.analysis.rows import Row, request, target
-
-TYPES = {pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
 
 VLLM = {"engine": "vllm", "model": "m", "granularity_tokens": 16}
 SGLANG = {"engine": "sglang", "model": "m", "granularity_tokens": 1, "capacity_tokens": 10_000}
@@ -43,5 +42,7 @@ def sent(
 
 def target_run(rows: Iterable[Row], identity: dict[str, Any], **changes: Any) -> TargetRun:
     """What a run recorded of its first target, whose engine tells `identity`."""
-    frame = pa.Table.from_pylist(list(rows), schema=REQUESTS).to_pandas(types_mapper=TYPES.get)
-    return TargetRun(frame, pd.DataFrame(), target(identity=identity, **changes), (), number=0, scenario={})
+    table = pa.Table.from_pylist(list(rows), schema=REQUESTS)
+    samples = Rows(ds.dataset(SERVER_METRICS.empty_table()))
+    of_target = target(identity=identity, **changes)
+    return TargetRun(Rows(ds.dataset(table)), samples, of_target, (), number=0, scenario={})
