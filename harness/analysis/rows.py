@@ -64,6 +64,10 @@ class Rows:
         self._kept.update({name: column for name, column in found.items() if name in _KEPT})
         return pd.DataFrame({name: found.get(name, self._kept.get(name)) for name in names}, copy=False)
 
+    def forget(self) -> None:
+        """The columns that were read and kept; they are read again when asked for."""
+        self._kept.clear()
+
     def pieces(self, *names: str) -> Iterator[pd.DataFrame]:
         """The same in pieces, one after the other, for columns that are not all needed at once; one at least."""
         kept = {name: self._kept[name] for name in names if name in self._kept}

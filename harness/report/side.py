@@ -62,8 +62,9 @@ def read(recorded: Sequence[RecordedRun], all_requests: bool = False, modelled: 
         runs.append(run)
         for of_target in run.by_target():
             log = read_log(of_target)
-            source = Source(one, of_target.target.name, all_requests)
-            found.append((run, of_target, log, summarise(of_target, log), source))
+            summary = summarise(of_target, log)
+            of_target.rows.forget()  # what is drawn has its own columns, and both take too much memory
+            found.append((run, of_target, log, summary, Source(one, of_target.target.name, all_requests)))
     word = "run" if all(len(run.manifest.targets) == 1 for run in runs) else "target"
     tables = Sides([summary for *_, summary, _ in found], word)
     sides = (Side(_name(number, one, word, len(found)), *one) for number, one in enumerate(found, start=1))

@@ -27,6 +27,8 @@ class SilentServer:
     caches: bool = True
     fails: int = 0
     """So many streamed requests are answered with an error, from the first one on."""
+    word_s: float = WORD_S
+    """What a word costs that is not in the cache."""
     kept: list[list[str]] = field(default_factory=list)
     streamed: int = 0
 
@@ -47,6 +49,6 @@ class SilentServer:
         words = body["messages"][0]["content"].split()
         cached = max((common(words, earlier) for earlier in self.kept), default=0) if self.caches else 0
         self.kept.append(words)
-        time.sleep(WORD_S * (len(words) - cached))
+        time.sleep(self.word_s * (len(words) - cached))
         event = {"choices": [{"delta": {"content": "yes"}, "finish_reason": "length"}]}
         return f"data: {json.dumps(event)}\n\ndata: [DONE]\n\n"

@@ -208,10 +208,10 @@ def test_two_targets_by_the_command(start: Serve, tmp_path: Path) -> None:
 def test_a_slow_server_gets_a_shorter_prefix_unless_somebody_asked_for_its_length(
     start: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """2,000 words of 0.1 ms would be computed 13 times: 2.6 s."""
+    """2,000 words of 0.5 ms would be computed 13 times: 13 s."""
     monkeypatch.setattr("harness.checks.prove.BUDGET_S", 0.3)
-    (proof,) = proofs(tmp_path, Asked(), start(SilentServer()))
+    (proof,) = proofs(tmp_path, Asked(), start(SilentServer(word_s=0.0005)))
     assert 64 <= proof.prefix_tokens < 2000
     assert any(f"has {proof.prefix_tokens} tokens only" in note for note in proof.laboratory.notes)
-    (asked,) = proofs(tmp_path, Asked(800), start(SilentServer()))
-    assert asked.prefix_tokens == 800
+    (asked,) = proofs(tmp_path, Asked(300), start(SilentServer(word_s=0.0005)))
+    assert asked.prefix_tokens == 300
