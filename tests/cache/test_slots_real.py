@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from harness.embedded.server import RunningServer
 from tests.cache.dialogues import Dialogues
 from tests.cache.real_slots import VOCABULARY, Setting, body, items, together
 from tests.embedded.dialogue import post
+from tests.waiting import wait_until
 
 ASKED_FOR = os.environ.get("KVSWARM_CACHE_REQUESTS")
 REQUESTS = int(ASKED_FOR or "50")
@@ -69,28 +70,41 @@ def test_a_slot_that_works_is_left_alone(
 def test_those_that_wait_are_served_in_the_servers_order(
     llama_cpp_server: Callable[..., RunningServer], tmp_path: Path
 ) -> None:
-    """The first two fill both slots. When one ends, two get its slot in turn; then it is the turn of one that waits
-    for the other slot by name, so the last one has to wait, too."""
-    setting = Setting(2, 0, context_tokens=2 * 2048)
+    """The first two fill both slots until they are given up. When one is, two get its slot in turn; then it is the turn
+    of one that waits for the other slot by name, so the last one has to wait, too."""
+    setting = Setting(2, 0, context_tokens=2 * 32768)
     server = llama_cpp_server(**setting.options, slot_save_path=tmp_path / "slots")
     model, prompts = together(server, setting).model, [tuple(VOCABULARY[start : start + 60]) for start in (0, 60, 120)]
-    short, long, third = prompts
-    asked = [(short, 800, None), (long, 1600, None), (third, 3, None), (third + short, 3, None), (long, 3, 0)]
-    asked.append((third, 3, None))
-    admissions = [model.admit(items(prompt), slot=slot) for prompt, _, slot in asked]
-    with ThreadPoolExecutor(len(asked)) as pool:
+    first, second, third = prompts
+    waiting = [(third, None), (third + first, None), (second, 0), (third, None)]
+    admissions = [model.admit(items(prompt)) for prompt in (first, second)]
+    admissions += [model.admit(items(prompt), slot=slot) for prompt, slot in waiting]
+    with ExitStack() as endless, ThreadPoolExecutor(len(waiting)) as pool:
+        held = [endless.enter_context(without_end(server, prompt)) for prompt in (first, second)]
         answers = []
-        for number, (prompt, output_tokens, slot) in enumerate(asked):
-            answers.append(pool.submit(post, server, "/completion", body(prompt, output_tokens, slot, True)))
-            while requests_at(server) <= number:
-                assert not any(answer.done() for answer in answers), "one was answered before all were there"
-                time.sleep(0.005)
-    for number in (0, 2, 3, 1, 4, 5):
+        for prompt, slot in waiting:
+            answers.append(pool.submit(post, server, "/completion", body(prompt, 3, slot, True)))
+            wait_until(lambda: requests_at(server) == len(held) + len(answers))
+        held[0].close()
+        wait([answers[0], answers[1]])
+        assert [answer.done() for answer in answers] == [True, True, False, False]
+        held[1].close()
+        wait(answers)
+    said = [(), (), *(answer.result()["tokens"] for answer in answers)]
+    for number in (0, 2, 3, 1, 4):
         model.prefilled(admissions[number])
-        model.finish(admissions[number], items(answers[number].result()["tokens"]))
+        model.finish(admissions[number], items(said[number]))
     measured = [(answer.result()["id_slot"], answer.result()["timings"]["cache_n"]) for answer in answers]
-    assert measured == [(one.slot, one.cached_tokens) for one in admissions]
-    assert measured == [(1, 0), (0, 0), (1, 0), (1, 60), (0, 59), (1, 59)]
+    assert measured == [(one.slot, one.cached_tokens) for one in admissions[2:]]
+    assert measured == [(1, 0), (1, 60), (0, 59), (1, 59)]
+
+
+def without_end(server: RunningServer, prompt: Sequence[int]) -> requests.Response:
+    """A request that fills a slot until its connection is closed; its first token is there."""
+    asked = body(prompt, -1, None, True) | {"stream": True, "ignore_eos": True}
+    response = requests.post(server.url.removesuffix("/v1") + "/completion", json=asked, stream=True, timeout=60)
+    assert response.raw.read(1)
+    return response
 
 
 def requests_at(server: RunningServer) -> int:

@@ -19,6 +19,7 @@ import pytest
 import requests
 
 from harness.embedded.process import free_port
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -212,12 +213,3 @@ def generated_tokens(url: str) -> float:
 def counter(url: str, name: str) -> float:
     page = requests.get(url.replace("/v1", "/metrics"), timeout=30).text
     return next(float(line.split()[1]) for line in page.splitlines() if line.startswith(f"{name} "))
-
-
-def wait_until(condition: Callable[[], object], timeout: float = 60.0) -> None:
-    """Wait for a condition of another process."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError("the condition did not come true")
-        time.sleep(0.05)

@@ -16,7 +16,8 @@ from harness.analysis.contamination import Contamination
 from harness.analysis.report import render
 from harness.analysis.summary import summarise
 from harness.embedded.server import RunningServer
-from tests.e2e.conftest import AGENT, CHAT, Locust, computed_tokens, wait_until
+from tests.e2e.conftest import AGENT, CHAT, Locust, computed_tokens
+from tests.waiting import wait_until
 
 
 def found(run: Run) -> Contamination:

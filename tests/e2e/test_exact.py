@@ -10,7 +10,8 @@ import pytest
 
 from harness.analysis import Run, load
 from harness.embedded.server import RunningServer
-from tests.e2e.conftest import AGENT, CHAT, Locust, wait_until
+from tests.e2e.conftest import AGENT, CHAT, Locust
+from tests.waiting import wait_until
 
 
 def counter_delta(run: Run, name: str) -> float:

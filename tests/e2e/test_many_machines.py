@@ -20,8 +20,9 @@ import requests
 
 from harness.analysis import load
 from harness.analysis.run import Run
-from tests.e2e.conftest import CHAT, ROOT, wait_until
+from tests.e2e.conftest import CHAT, ROOT
 from tests.e2e.hosts import CONTROL, DATA, Host, hosts, missing
+from tests.waiting import wait_until
 
 RESULTS = "file:///proc/self/cwd/results"
 """Another folder for each process that does not share its current directory with the master."""

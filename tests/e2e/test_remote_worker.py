@@ -15,7 +15,8 @@ import pandas as pd
 from harness.analysis import load
 from harness.analysis.run import Run
 from harness.embedded.process import free_port
-from tests.e2e.conftest import CHAT, ROOT, Locust, SlowServer, wait_until
+from tests.e2e.conftest import CHAT, ROOT, Locust, SlowServer
+from tests.waiting import wait_until
 
 
 def of_the_load(run: Run) -> pd.DataFrame:

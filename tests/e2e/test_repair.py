@@ -12,7 +12,8 @@ from pathlib import Path
 from harness.analysis import load
 from harness.analysis.summary import summarise
 from harness.record.repair import repair
-from tests.e2e.conftest import CHAT, ROOT, Locust, SlowServer, wait_until
+from tests.e2e.conftest import CHAT, ROOT, Locust, SlowServer
+from tests.waiting import wait_until
 
 # Parts are written every 15 seconds; a test need not wait so long.
 LOCUSTFILE = """

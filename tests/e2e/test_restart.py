@@ -11,7 +11,8 @@ from harness.analysis import load
 from harness.analysis.summary import summarise
 from harness.embedded.process import free_port
 from harness.embedded.server import LlamaCppOptions, running_server
-from tests.e2e.conftest import AGENT, Locust, computed_tokens, wait_until
+from tests.e2e.conftest import AGENT, Locust, computed_tokens
+from tests.waiting import wait_until
 
 
 def test_no_hit_rate_is_made_from_counters_that_began_again(

@@ -19,8 +19,9 @@ from harness.traces.export import export_run
 from harness.workload.prefixes import planned_reuse
 from harness.workload.scenario import load_scenario
 from harness.workload.workload import Workload
-from tests.e2e.conftest import Locust, SlowServer, wait_until
+from tests.e2e.conftest import Locust, SlowServer
 from tests.traces.written import agentic, call, sub_agent
+from tests.waiting import wait_until
 
 SCENARIO = """
 name: small-agents

@@ -11,7 +11,8 @@ import pytest
 from harness.analysis import Run, load
 from harness.analysis.summary import summarise
 from harness.embedded.server import RunningServer
-from tests.e2e.conftest import AGENT, Locust, computed_tokens, wait_until
+from tests.e2e.conftest import AGENT, Locust, computed_tokens
+from tests.waiting import wait_until
 
 
 @pytest.fixture
