@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "lint": {"cache", "traces"},
     "query": {"record"},
     "record": set(),
-    "report": {"analysis", "cache", "query", "record"},
+    "report": {"analysis", "cache", "record"},
     "sim": {"cache", "embedded", "workload"},
     "slo": {"statistics"},
     "statistics": set(),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from harness.analysis.columns import stretches
 from harness.analysis.counters import CounterRate
 from harness.analysis.run import LOAD
 
@@ -67,17 +68,24 @@ def agreement(requests: pd.DataFrame, counted: CounterRate, external_cached_toke
     Since warmup_end these are the requests of the load, its ramp included; since before, all that were sent after that
     scrape.
     """
-    sent = requests[requests["t_send"].notna()]
-    between = sent["t_send"] >= counted.since_ns if counted.since == "before" else sent["phase"].isin(LOAD)
-    sent = sent[between]
-    cached = _compare(counted.cached_tokens, counted.cached_rounding, sent["cached_tokens"])
-    prompt = _compare(counted.prompt_tokens, counted.prompt_rounding, sent["prompt_tokens"])
-    return Agreement(len(sent), cached, prompt, external_cached_tokens, _reason(counted, cached, prompt))
+    n, known = 0, {"cached_tokens": 0, "prompt_tokens": 0}
+    sums = dict(known)
+    for part in stretches(len(requests)):
+        some = requests.iloc[part]
+        is_sent = some["t_send"].notna()
+        between = some["t_send"] >= counted.since_ns if counted.since == "before" else some["phase"].isin(LOAD)
+        sent = some[(is_sent & between).to_numpy(dtype=bool, na_value=False)]
+        n += len(sent)
+        for name in known:
+            known[name] += int(sent[name].count())
+            sums[name] += int(sent[name].sum())
+    of_rows = {name: (n - known[name], sums[name] if known[name] else None) for name in known}
+    cached = _compare(counted.cached_tokens, counted.cached_rounding, *of_rows["cached_tokens"])
+    prompt = _compare(counted.prompt_tokens, counted.prompt_rounding, *of_rows["prompt_tokens"])
+    return Agreement(n, cached, prompt, external_cached_tokens, _reason(counted, cached, prompt))
 
 
-def _compare(counters: int | None, rounding: int, column: pd.Series) -> Comparison:
-    unknown = int(column.isna().sum())
-    requests = int(column.sum()) if unknown < len(column) else None
+def _compare(counters: int | None, rounding: int, unknown: int, requests: int | None) -> Comparison:
     difference = None if counters is None or requests is None else counters - requests
     return Comparison(counters, requests, unknown, difference, rounding)
 

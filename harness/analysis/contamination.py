@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.agreement import Agreement, Comparison
+from harness.analysis.columns import stretches
 from harness.analysis.crowd import Crowd, find_crowd
 from harness.analysis.numbers import count
 from harness.analysis.pages import Replica
@@ -163,8 +164,12 @@ def _template(run: TargetRun) -> dict[str, Any]:
 
 def _off_plan(requests: pd.DataFrame) -> int:
     """Most that a prompt's length differs from its plan."""
-    off = (requests["prompt_tokens"] - requests["planned_prompt_tokens"]).dropna().abs()
-    return int(off.max()) if len(off) else 0
+    most = 0
+    for part in stretches(len(requests)):
+        some = requests.iloc[part]
+        off = (some["prompt_tokens"] - some["planned_prompt_tokens"]).dropna().abs()
+        most = max(most, int(off.max())) if len(off) else most
+    return most
 
 
 def _hits_sentence(hits: UnexplainedHits, coverage: Coverage) -> str | None:

@@ -98,24 +98,36 @@ class Times:
     """When the first measured one should have been sent; None: there is none."""
     last_ns: int | None
     """The last that is known of the measured ones."""
+    first_sent_ns: int | None
+    """When the first measured one was sent; None: none was."""
+    last_answer_ns: int | None
+    """The last that is known of those that were sent."""
 
 
 def times_of(rows: Rows, marked: Sequence[Marked], is_measured: Bools) -> Times:
     """`is_measured` has the shape (rows,)."""
-    hit, first, last, start = [], [], [], 0
+    hit, start = [], 0
+    spans: list[tuple[int, int]] = []
+    sent_spans: list[tuple[int, int]] = []
     for piece in rows.pieces("worker", "late_ms", *_STAMPS):
         begins, ends = _times(piece)
         hit.append(_disturbed(piece["worker"], begins, ends, marked))
         measured = is_measured[start : start + len(piece)]
         start += len(piece)
-        if measured.any():
-            first.append(int(begins[measured].min()))
-            last.append(int(ends[measured].max()))
-    return Times(
-        disturbed=np.concatenate(hit) if hit else np.zeros(0, dtype=bool),
-        first_ns=min(first, default=None),
-        last_ns=max(last, default=None),
-    )
+        sent = piece["t_send"].to_numpy(dtype=np.int64, na_value=-1)
+        is_sent = measured & (sent >= 0)
+        spans += _span(begins[measured], ends[measured])
+        sent_spans += _span(sent[is_sent], ends[is_sent])
+    return Times(np.concatenate(hit), *_whole(spans), *_whole(sent_spans))
+
+
+def _span(begins: Ints, ends: Ints) -> list[tuple[int, int]]:
+    """The first and the last of some stamps; empty: there are none."""
+    return [(int(begins.min()), int(ends.max()))] if len(begins) else []
+
+
+def _whole(spans: Sequence[tuple[int, int]]) -> tuple[int | None, int | None]:
+    return min((first for first, _ in spans), default=None), max((last for _, last in spans), default=None)
 
 
 def disturbed(requests: pd.DataFrame, marked: Iterable[Marked]) -> pd.Index:

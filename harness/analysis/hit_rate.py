@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
+
+from harness.analysis.columns import stretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +37,47 @@ class HitRate:
     """Requests that report more than 0."""
 
 
-def of_requests(requests: pd.DataFrame) -> HitRate:
-    """A ratio of sums, so that long prompts weigh as much as they cost; never the mean of ratios. Null is not 0."""
-    cached, prompt = requests["cached_tokens"], requests["prompt_tokens"]
-    both = cached.notna() & prompt.notna()
-    ok = requests["status"] == "ok"
-    reporting = int(both.sum())
-    cached_tokens = int(cached[both].sum()) if reporting else None
-    prompt_tokens = int(prompt[both].sum()) if reporting else None
+def of_requests(requests: pd.DataFrame, which: npt.NDArray[np.bool_] | None = None) -> HitRate:
+    """A ratio of sums, so that long prompts weigh as much as they cost; never the mean of ratios. Null is not 0.
+
+    `which`, shape (requests,): those that count; None: all.
+    """
+    sums: Counter[str] = Counter()
+    for part in stretches(len(requests)):
+        some = requests.iloc[part]
+        sums.update(_sums(some if which is None else some[which[part]]))
+    reporting, cached_tokens, prompt_tokens = sums["reporting"], sums["cached_tokens"], sums["prompt_tokens"]
     return HitRate(
-        rate=cached_tokens / prompt_tokens if cached_tokens is not None and prompt_tokens else None,
-        cached_tokens=cached_tokens,
-        prompt_tokens=prompt_tokens,
-        requests=len(requests),
+        rate=cached_tokens / prompt_tokens if prompt_tokens else None,
+        cached_tokens=cached_tokens if reporting else None,
+        prompt_tokens=prompt_tokens if reporting else None,
+        requests=sums["requests"],
         reporting=reporting,
-        ok=int(ok.sum()),
-        ok_reporting=int((ok & both).sum()),
-        ok_cached_unknown=int((ok & cached.isna()).sum()),
-        cached_unknown=int(cached.isna().sum()),
-        cached_none=int((cached == 0).sum()),
-        cached_some=int((cached > 0).sum()),
+        ok=sums["ok"],
+        ok_reporting=sums["ok_reporting"],
+        ok_cached_unknown=sums["ok_cached_unknown"],
+        cached_unknown=sums["cached_unknown"],
+        cached_none=sums["cached_none"],
+        cached_some=sums["cached_some"],
     )
+
+
+def _sums(requests: pd.DataFrame) -> dict[str, int]:
+    """The token counts are those of requests that report both."""
+    known, both = requests["cached_tokens"].notna().to_numpy(), requests["prompt_tokens"].notna().to_numpy()
+    both = known & both
+    cached = requests["cached_tokens"].to_numpy(dtype=np.int64, na_value=0)
+    prompt = requests["prompt_tokens"].to_numpy(dtype=np.int64, na_value=0)
+    ok = (requests["status"] == "ok").to_numpy(dtype=bool)
+    return {
+        "requests": len(requests),
+        "reporting": int(both.sum()),
+        "cached_tokens": int(cached[both].sum()),
+        "prompt_tokens": int(prompt[both].sum()),
+        "ok": int(ok.sum()),
+        "ok_reporting": int((ok & both).sum()),
+        "ok_cached_unknown": int((ok & ~known).sum()),
+        "cached_unknown": int((~known).sum()),
+        "cached_none": int((known & (cached == 0)).sum()),
+        "cached_some": int((cached > 0).sum()),
+    }

@@ -63,6 +63,13 @@ def _percentiles(placed: Floats, n: int) -> Percentiles:
     return Percentiles(n, p50, p90, p99, n < ROUGH_BELOW)
 
 
+def quantiles(values: Floats | npt.NDArray[np.float32], shares: Sequence[float]) -> list[float]:
+    """`quantile` at each of the shares, of values in any order, without nan; they are left in another one."""
+    n = len(values)
+    values.partition(sorted({rank for share in shares for rank in _ranks(n, share)}))
+    return [_quantile(values, n, share) for share in shares]
+
+
 def quantile(ordered: Sequence[float] | Floats, share: float) -> float:
     """The value at rank h = (n - 1) * share, counted from 0, of ascending values; between two ranks, linearly.
 
@@ -77,7 +84,7 @@ def _ranks(n: int, share: float) -> tuple[int, int]:
     return math.floor(rank), math.ceil(rank)
 
 
-def _quantile(placed: Sequence[float] | Floats, n: int, share: float) -> float:
+def _quantile(placed: Sequence[float] | Floats | npt.NDArray[np.float32], n: int, share: float) -> float:
     """Of `n` values, of which those that `placed` lacks at its end are +inf; those of `_ranks` must be in place."""
     below, above = _ranks(n, share)
     low, high = (float(placed[rank]) if rank < len(placed) else math.inf for rank in (below, above))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pandas.api.types import union_categoricals
 
+from harness.analysis.columns import NULLABLE, filled
 from harness.record.reader import RecordedRun
 from harness.record.schema import TABLES
 
-NULLABLE = {pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-"""Plain pandas would turn a column of stamps with one null into floats, and lose nanoseconds."""
 _FEW = frozenset(
     {"target", "scenario", "kind", "phase", "warmth", "clock", "output_tokens_source", "status"}
     | {"moment", "replica", "name"}
@@ -23,7 +21,7 @@ _FEW = frozenset(
 """Columns with few different texts: categories take a byte a row."""
 _KEPT = frozenset(
     {"kind", "scenario", "phase", "warmth", "status", "t_send"}
-    | {"t_due", "cached_tokens", "prompt_tokens", "planned_prompt_tokens"}
+    | {"cached_tokens", "prompt_tokens", "planned_prompt_tokens"}
 )
 """Columns that several figures are made of: they are read once, together."""
 _PIECE_ROWS = 500_000
@@ -55,12 +53,10 @@ class Rows:
         missing = {name for name in names if name not in self._kept}
         if missing & _KEPT:
             missing |= _KEPT & set(self.dataset.schema.names)
-        pieces: dict[str, list[pd.Series]] = {name: [] for name in missing}
-        for piece in self.pieces(*sorted(missing)) if missing else ():
-            for name in missing:
-                pieces[name].append(piece[name])
-        # Piece by piece, so that what is read and what it becomes are never both in memory as a whole.
-        found = {name: _joined(pieces.pop(name)) for name in missing}
+        found = {}
+        if missing:
+            some = filled(self.dataset.schema, sorted(missing), self._length(), self._batches(missing))
+            found = {name: some[name] for name in missing}
         self._kept.update({name: column for name, column in found.items() if name in _KEPT})
         return pd.DataFrame({name: found.get(name, self._kept.get(name)) for name in names}, copy=False)
 
@@ -71,28 +67,22 @@ class Rows:
     def pieces(self, *names: str) -> Iterator[pd.DataFrame]:
         """The same in pieces, one after the other, for columns that are not all needed at once; one at least."""
         kept = {name: self._kept[name] for name in names if name in self._kept}
+        others = [name for name in names if name not in kept]
         start = 0
-        for table in self._tables([name for name in names if name not in kept]):
-            piece = _compact(table)
+        for batches in _together(self._batches(others)):
+            length = sum(batch.num_rows for batch in batches)
+            piece = filled(self.dataset.schema, others, length, batches)
             for name, column in kept.items():
-                piece[name] = column.iloc[start : start + len(table)].set_axis(piece.index)
-            start += len(table)
+                piece[name] = column.iloc[start : start + length].set_axis(piece.index)
+            start += length
             yield piece
+
+    def _batches(self, names: Iterable[str]) -> Iterator[pa.RecordBatch]:
+        yield from self.dataset.scanner(columns=list(names), filter=self._where(None)).to_batches()
         pa.default_memory_pool().release_unused()
 
-    def _tables(self, names: list[str]) -> Iterator[pa.Table]:
-        """Of `_PIECE_ROWS` rows or a few more; one at least."""
-        batches: list[pa.RecordBatch] = []
-        waiting, some = 0, False
-        scanner = self.dataset.scanner(columns=names, filter=self._where(None))
-        for batch in scanner.to_batches():
-            batches.append(batch)
-            waiting += batch.num_rows
-            if waiting >= _PIECE_ROWS:
-                yield pa.Table.from_batches(batches)
-                batches, waiting, some = [], 0, True
-        if waiting or not some:
-            yield pa.Table.from_batches(batches, scanner.projected_schema)
+    def _length(self) -> int:
+        return len(next(iter(self._kept.values()))) if self._kept else self.count()
 
     def some(self, where: pc.Expression, *names: str) -> pd.DataFrame:
         """The rows for which `where` holds, with plain texts; row groups whose statistics rule it out are not read."""
@@ -129,24 +119,17 @@ def frame(table: pa.Table) -> pd.DataFrame:
     return made
 
 
-def _compact(table: pa.Table) -> pd.DataFrame:
-    """Of a piece; one chunk a column first, as pandas takes each of hundreds by itself."""
-    few = [name for name in table.column_names if name in _FEW]
-    made = frame(table.drop_columns(few).combine_chunks())
-    return pd.DataFrame({name: _categories(table[name]) if name in few else made[name] for name in table.column_names})
-
-
-def _categories(column: pa.ChunkedArray) -> pd.Series:
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    made: pd.Series = column.unify_dictionaries().combine_chunks().to_pandas()
-    return made
-
-
-def _joined(pieces: list[pd.Series]) -> pd.Series:
-    if isinstance(pieces[0].dtype, pd.CategoricalDtype):
-        return pd.Series(union_categoricals([piece.array for piece in pieces], sort_categories=True))
-    return pd.concat(pieces, ignore_index=True)
+def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """`_PIECE_ROWS` rows or a few more at a time; once at least."""
+    waiting: list[pa.RecordBatch] = []
+    some = False
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= _PIECE_ROWS:
+            yield waiting
+            waiting, some = [], True
+    if waiting or not some:
+        yield waiting
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

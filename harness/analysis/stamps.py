@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.health import Bools
-from harness.analysis.latency import Percentiles, percentiles
+from harness.analysis.latency import Percentiles, percentiles_with
 from harness.analysis.run import TargetRun
 
 _ARRIVALS = (
@@ -38,7 +38,8 @@ def stamps_of(run: TargetRun) -> tuple[Stamps, int]:
     clocks: Counter[str] = Counter()
     sources: Counter[str] = Counter()
     chunks = coalesced = clock_steps = start = 0
-    error_ms, late_ms = [np.zeros(0)], [np.zeros(0)]
+    n = int(run.is_counted.sum())
+    error_ms, late_ms, done = np.empty(n), np.empty(n), 0
     for piece in run.rows.pieces(*_ARRIVALS):
         which = run.is_counted[start : start + len(piece)]
         start += len(piece)
@@ -47,14 +48,15 @@ def stamps_of(run: TargetRun) -> tuple[Stamps, int]:
         chunks += int(piece["chunks"].to_numpy(dtype=np.int64)[which].sum())
         coalesced += int(piece["coalesced"].to_numpy(dtype=np.int64)[which].sum())
         clock_steps += int(piece["clock_stepped"].to_numpy(dtype=bool, na_value=False)[which].sum())
-        error_ms.append(piece["stamp_error_ms"].to_numpy()[which])
-        late_ms.append(piece["late_ms"].to_numpy()[which])
+        here = slice(done, done + int(which.sum()))
+        done = here.stop
+        error_ms[here], late_ms[here] = piece["stamp_error_ms"].to_numpy()[which], piece["late_ms"].to_numpy()[which]
     stamps = Stamps(
         by_clock=dict(sorted(clocks.items())),
-        error_ms=percentiles(np.concatenate(error_ms)),
+        error_ms=percentiles_with(error_ms, [0], in_place=True)[0],
         coalesced_share=coalesced / chunks if chunks else None,
         clock_steps=clock_steps,
-        late_ms=percentiles(np.concatenate(late_ms)),
+        late_ms=percentiles_with(late_ms, [0], in_place=True)[0],
     )
     return stamps, sources["events"]
 

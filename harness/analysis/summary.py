@@ -9,19 +9,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness.analysis.achieved import Achieved, achieved
 from harness.analysis.agreement import Agreement, agreement
 from harness.analysis.arrived import Arrived, arrived
 from harness.analysis.certainty import COLUMNS, MOST_REQUESTS, Certainty, certainty
+from harness.analysis.columns import stretches
 from harness.analysis.contamination import Contamination, contamination
 from harness.analysis.counters import CounterRate, of_counters
 from harness.analysis.health import Bools, Health, health_of
 from harness.analysis.herd import Herds, find_herds
 from harness.analysis.hit_rate import HitRate, of_requests
 from harness.analysis.latency import Percentiles, percentiles_with
-from harness.analysis.pages import replicas, show_engine
+from harness.analysis.pages import Replica, replicas, show_engine
 from harness.analysis.request_log import Coverage, RequestLog, read_log
 from harness.analysis.run import TargetRun
 from harness.analysis.server import ServerFigures, of_server
@@ -125,15 +127,15 @@ class Summary:
     """What the server was started without -> how to start it; of cached_tokens and metrics."""
 
 
-def summarise(run: TargetRun, log: RequestLog | None = None) -> Summary:
+def summarise(run: TargetRun, log: RequestLog | None = None, pages: Sequence[Replica] | None = None) -> Summary:
     """All numbers are of the measured phase alone; times are of `TargetRun.is_counted`, tokens of all.
 
-    What the cache models say is of `Summary.coverage`. Columns are read as they are needed; `log`, if it is at hand, is
-    what `read_log` made of `run`.
+    What the cache models say is of `Summary.coverage`. Columns are read as they are needed; `log` and `pages`, if they
+    are at hand, are what `read_log` and `replicas` made of `run`.
     """
     rows = run.rows.read("kind", "scenario", "warmth", "status", "cached_tokens", "prompt_tokens")
-    hits = of_requests(rows[run.is_measured])
-    pages = replicas(run.samples, run.target)
+    hits = of_requests(rows, run.is_measured)
+    pages = replicas(run.samples, run.target) if pages is None else pages
     counted = of_counters(pages, run.target)
     server = of_server(run, pages)
     external = server.external_cached_tokens
@@ -195,14 +197,14 @@ def _no_collection() -> Iterator[None]:
 
 def _groups(run: TargetRun, rows: pd.DataFrame) -> tuple[Group, ...]:
     """By kind and scenario, in order; within each cold, warm and all."""
-    kinds = rows.loc[run.is_measured, ["kind", "scenario"]].drop_duplicates().dropna()
+    kinds = _kinds(rows, run.is_measured)
     members = [
-        (str(kind), str(scenario), warmth, which)
-        for kind, scenario in sorted(kinds.itertuples(index=False, name=None))
+        (kind, scenario, warmth, which)
+        for kind, scenario in kinds
         for warmth in ("cold", "warm", "all")
         if (which := _members(run, rows, kind, scenario, warmth)).any()
     ]
-    by_status = [_failures(rows.loc[which & run.is_counted, "status"]) for *_, which in members]
+    by_status = [_failures(rows["status"], which & run.is_counted) for *_, which in members]
     failed = [sum(counts.values()) - counts.get("cancelled", 0) for counts in by_status]
     timed = run.is_counted & (rows["status"] == "ok").to_numpy(dtype=bool)
     times = _times(run, [(which & timed, n) for (*_, which), n in zip(members, failed, strict=True)])
@@ -216,12 +218,24 @@ def _groups(run: TargetRun, rows: pd.DataFrame) -> tuple[Group, ...]:
             by_status=counts,
             times=of_successes,
             times_with_failures=of_all if n else None,
-            hit_rate=of_requests(rows[which]),
+            hit_rate=of_requests(rows, which),
         )
         for (kind, scenario, warmth, which), counts, n, (of_successes, of_all) in zip(
             members, by_status, failed, times, strict=True
         )
     )
+
+
+def _kinds(rows: pd.DataFrame, which: Bools) -> list[tuple[str, str]]:
+    """The pairs of kind and scenario that some of the rows have."""
+    kinds, scenarios = rows["kind"].cat, rows["scenario"].cat
+    kind_codes, scenario_codes = kinds.codes.to_numpy(), scenarios.codes.to_numpy()
+    found = set()
+    for part in stretches(len(rows)):
+        of_kind, of_scenario = kind_codes[part][which[part]], scenario_codes[part][which[part]]
+        for kind in np.unique(of_kind).tolist():
+            found |= {(kind, one) for one in np.unique(of_scenario[of_kind == kind]).tolist()}
+    return sorted((kinds.categories[kind], scenarios.categories[one]) for kind, one in found if min(kind, one) >= 0)
 
 
 def _members(run: TargetRun, rows: pd.DataFrame, kind: str, scenario: str, warmth: str) -> Bools:
@@ -232,10 +246,11 @@ def _members(run: TargetRun, rows: pd.DataFrame, kind: str, scenario: str, warmt
     return run.is_measured & which.to_numpy(dtype=bool)
 
 
-def _failures(statuses: pd.Series) -> dict[str, int]:
-    counts = {str(status): int(n) for status, n in statuses.value_counts().sort_index().items() if n}
-    counts.pop("ok", None)
-    return counts
+def _failures(statuses: pd.Series, which: Bools) -> dict[str, int]:
+    """Of some of the rows: how many have each status but ok."""
+    names, codes = statuses.cat.categories, statuses.cat.codes.to_numpy()
+    counts = {str(name): int(((codes == number) & which).sum()) for number, name in enumerate(names)}
+    return {name: n for name, n in sorted(counts.items()) if n and name != "ok"}
 
 
 def _times(run: TargetRun, groups: Sequence[tuple[Bools, int]]) -> list[tuple[Times, Times]]:
@@ -244,8 +259,10 @@ def _times(run: TargetRun, groups: Sequence[tuple[Bools, int]]) -> list[tuple[Ti
     for names in (("ttft_ms", "ttft_due_ms"), ("tpot_ms", "e2e_ms")):  # as the fields of `Times`; two at a time
         columns = run.rows.read(*names)
         for name in names:
+            values = columns[name].to_numpy()
+            known = ~np.isnan(values)
             for (which, failures), of_group in zip(groups, found, strict=True):
-                of_group.append(percentiles_with(columns[name].to_numpy()[which], [0, failures], in_place=True))
+                of_group.append(percentiles_with(values[which & known], [0, failures], in_place=True))
     return [(Times(*(one for one, _ in pairs)), Times(*(other for _, other in pairs))) for pairs in found]
 
 
@@ -262,10 +279,12 @@ def _warm_to_cold(groups: Sequence[Group]) -> tuple[WarmToCold, ...]:
 
 
 def _planned_lengths(run: TargetRun) -> PlannedLengths:
-    rows = run.rows.read("prompt_tokens", "planned_prompt_tokens")[run.is_measured]
-    difference = (rows["prompt_tokens"] - rows["planned_prompt_tokens"]).dropna().abs()
-    return PlannedLengths(
-        compared=len(difference),
-        exact=int((difference == 0).sum()),
-        largest_difference_tokens=int(difference.max()) if len(difference) else None,
-    )
+    rows = run.rows.read("prompt_tokens", "planned_prompt_tokens")
+    compared = exact = largest = 0
+    for part in stretches(len(rows)):
+        some = rows.iloc[part][run.is_measured[part]]
+        difference = (some["prompt_tokens"] - some["planned_prompt_tokens"]).dropna().abs()
+        compared += len(difference)
+        exact += int((difference == 0).sum())
+        largest = max(largest, int(difference.max())) if len(difference) else largest
+    return PlannedLengths(compared, exact, largest if compared else None)

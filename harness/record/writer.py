@@ -18,7 +18,7 @@ from harness.record.storage import Folder
 BATCH_ROWS = 256
 BATCH_VALUES = 32_768
 """A batch is also closed at this many list elements, so that long paths do not lengthen the stall."""
-ROW_GROUP_ROWS = 4_096
+ROW_GROUP_ROWS = 16_384
 """Small enough that a reader who wants a minute of a long run skips most of it by the statistics of the time column."""
 
 InThread = Callable[[Callable[[], None]], object]

@@ -23,7 +23,6 @@ from harness.report.glossary import ENTRIES
 from harness.report.markup import escaped, folded, paragraph, rich_table, term
 from harness.report.palette import DARK, LIGHT, Spec, variables
 from harness.report.plot import CONFIG, VERSION, Key, Plot, keys, without_legend
-from harness.report.prefill import POINTS
 from harness.report.section import Section
 from harness.report.sections import sections
 from harness.report.side import Reported
@@ -37,9 +36,8 @@ _SIGNS = {"good": "\u2713", "bad": "!", "open": "?"}
 
 
 def findings(reported: Reported) -> list[Findings]:
-    """Of all sides; the points of all plots together are no more than those of one would be."""
-    points = max(200, POINTS // max(1, len(reported.sides)))
-    return [find(side, number, points) for number, side in enumerate(reported.sides, start=1)]
+    """Of all sides."""
+    return [find(side, number) for number, side in enumerate(reported.sides, start=1)]
 
 
 def write_page(page: str, folder: Folder, name: str = PAGE) -> str:

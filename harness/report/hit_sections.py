@@ -74,7 +74,7 @@ def over_time(reported: Reported, found: Sequence[Findings], notes: Footnotes) -
     def plots(one: Findings) -> list[Plot]:
         if (times := one.over_time) is None:
             return []
-        rates = hits_plot(one.name("hit-rate"), times.end_s, times.by_requests, times.by_counters, times.expected)
+        rates = hits_plot(one.name("hit-rate"), times.end_s, times.by_requests, times.by_counters, one.expected)
         return [rates, working_set_plot(one.name("working-set"), times.end_s, one.side.summary)]
 
     def achieved(one: Findings) -> Iterator[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.counters import metric_of
+from harness.analysis.pages import Labels, series_of
 from harness.analysis.summary import Summary
 from harness.record.manifest import MetricNames
-from harness.report.source import Source, TimeBins, literal
+from harness.report.source import Source, TimeBins
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +29,19 @@ class Rate:
 
 def by_requests(source: Source, bins: TimeBins) -> list[Rate]:
     """Of the measured requests that report both counts, by when they were sent."""
-    both = "FILTER (cached_tokens IS NOT NULL AND prompt_tokens IS NOT NULL)"
-    rows = source.ask(
-        f"SELECT sent, (sum(cached_tokens) {both})::BIGINT, (sum(prompt_tokens) {both})::BIGINT "
-        "FROM measured WHERE sent IS NOT NULL GROUP BY sent ORDER BY sent"
-    )
-    return [_rate(bins, number, cached, prompt) for number, cached, prompt in rows]
+    return [
+        _rate(bins, number, int(cached) if reporting else None, int(prompt) if reporting else None)
+        for number, (n, reporting, prompt, cached) in enumerate(
+            zip(
+                source.by_bin.requests,
+                source.by_bin.reporting,
+                source.by_bin.prompt_tokens,
+                source.by_bin.cached_tokens,
+                strict=True,
+            )
+        )
+        if n
+    ]
 
 
 def by_counters(source: Source, bins: TimeBins, metrics: list[MetricNames]) -> list[Rate]:
@@ -87,22 +96,20 @@ def grown(source: Source, bins: TimeBins, metric: MetricNames | None) -> npt.NDA
 
 def scraped(source: Source, metric: MetricNames) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
     """For each replica (times in ns, sums over the metric's series), under the first of its names that is there."""
-    labels = "".join(f" AND labels[{literal(name)}] = {literal(value)}" for name, value in metric.labels.items())
     for name in metric.names:
-        rows = source.ask(
-            "SELECT coalesce(replica, ''), t_ns, sum(value) FROM scraped "
-            f"WHERE name = {literal(name)} AND isfinite(value){labels} GROUP BY ALL ORDER BY 1, 2"
-        )
-        if rows:
-            borders = [0, *(n for n, (one, two) in enumerate(pairwise(rows), start=1) if one[0] != two[0]), len(rows)]
-            return [
-                (
-                    np.array([t_ns for _, t_ns, _ in rows[start:end]], dtype=np.int64),
-                    np.array([value for *_, value in rows[start:end]], dtype=np.float64),
-                )
-                for start, end in pairwise(borders)
-            ]
+        found = []
+        for replica in source.pages:
+            series = {time_ns: _finite(series_of(page, metric, name)) for time_ns, page in replica.pages.items()}
+            known = {time_ns: sum(values) for time_ns, values in sorted(series.items()) if values}
+            if known:
+                found.append((np.array([*known], dtype=np.int64), np.array([*known.values()], dtype=np.float64)))
+        if found:
+            return found
     return []
+
+
+def _finite(series: Mapping[Labels, float]) -> list[float]:
+    return [value for value in series.values() if math.isfinite(value)]
 
 
 def _rate(bins: TimeBins, number: int, cached: float | None, prompt: float | None) -> Rate:

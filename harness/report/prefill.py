@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from harness.report.source import Source
+from harness.report.source import DRAWN, WHICH, Source
 
-POINTS = 2_000
-"""Requests that are looked at, drawn at random if there are more."""
 PAIRS = 20_000
 DRAWS = 400
 LEAST_REQUESTS, LEAST_SESSIONS = 20, 5
@@ -58,18 +56,17 @@ class Prefill:
     """Why there is no fit."""
 
 
-def prefill(source: Source, points: int = POINTS) -> Prefill:
-    """Of the successful requests that report what they hit."""
-    told = "ttft_ms IS NOT NULL AND uncached_tokens IS NOT NULL"
-    ((requests,),) = source.ask(f"SELECT count(*) FROM timed WHERE {told}")
-    rows = source.ask(
-        f"SELECT uncached_tokens, ttft_ms, which, coalesce(session, -1) FROM timed "
-        f"WHERE {told} ORDER BY drawn, session, turn LIMIT {points}"
+def prefill(source: Source, points: int = DRAWN) -> Prefill:
+    """Of the successful requests that report what they hit, `points` of them at most."""
+    drawn = source.drawn
+    tokens, ttft_ms, which, sessions = (
+        column[:points].tolist() for column in (drawn.uncached_tokens, drawn.ttft_ms, drawn.which, drawn.session)
     )
-    ((cached,),) = source.ask("SELECT coalesce(sum(cached_tokens), 0)::BIGINT FROM measured")
-    found = tuple(Point(uncached, ttft, which) for uncached, ttft, which, _ in rows)
-    fitted = fit([row[0] for row in rows], [row[1] for row in rows], [row[3] for row in rows], cached)
-    return Prefill(found, requests, *((None, fitted) if isinstance(fitted, str) else (fitted, None)))
+    found = tuple(
+        Point(uncached, time_ms, WHICH[one]) for uncached, time_ms, one in zip(tokens, ttft_ms, which, strict=True)
+    )
+    fitted = fit(tokens, ttft_ms, sessions, source.cached_tokens)
+    return Prefill(found, drawn.of, *((None, fitted) if isinstance(fitted, str) else (fitted, None)))
 
 
 def fit(uncached_tokens: list[int], ttft_ms: list[float], sessions: list[int], cached_tokens: int) -> Fit | str:

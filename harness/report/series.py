@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.counters import metric_of
+from harness.analysis.grouped import quantiles_of
 from harness.record.manifest import MetricNames
 from harness.report.hits import grown, scraped
 from harness.report.source import Source, TimeBins
@@ -30,14 +31,11 @@ class Line:
 
 def ttft(source: Source, bins: TimeBins) -> list[Line]:
     """p50 and p90 of the requests sent in each bin, in ms."""
-    rows = source.ask(
-        "SELECT sent, quantile_cont(ttft_ms, [0.5, 0.9]) FROM timed WHERE ttft_ms IS NOT NULL GROUP BY sent "
-        "ORDER BY sent"
-    )
-    times = dict(rows)
+    times = quantiles_of(source.timed.sent, source.timed.ttft_ms, (0.5, 0.9))
     return [
         Line(
-            name, tuple((_middle(bins, one), times[one][place] if one in times else None) for one in range(bins.count))
+            name,
+            tuple((bins.middle_s(one), times[one][1][place] if one in times else None) for one in range(bins.count)),
         )
         for place, name in enumerate(("p50", "p90"))
         if times
@@ -46,23 +44,16 @@ def ttft(source: Source, bins: TimeBins) -> list[Line]:
 
 def requests_a_second(source: Source, bins: TimeBins) -> Line:
     """Measured requests sent."""
-    sent = _counts(source, bins, "SELECT sent AS bin FROM measured WHERE sent IS NOT NULL")
-    return Line("sent", _binned(bins, sent / bins.width_s))
+    return Line("sent", _binned(bins, source.by_bin.requests / bins.width_s))
 
 
 def in_flight(source: Source, bins: TimeBins) -> list[Line]:
     """Measured requests, and sessions between their first request and the end of their last, at the end of each bin."""
     lines = []
-    for name, times in (
-        ("requests", "SELECT sent, over FROM measured WHERE sent IS NOT NULL"),
-        (
-            "sessions",
-            "SELECT min(sent) AS sent, max(over) AS over FROM measured "
-            "WHERE sent IS NOT NULL AND session IS NOT NULL GROUP BY session",
-        ),
+    for name, begun, done in (
+        ("requests", source.by_bin.requests, source.over),
+        ("sessions", source.sessions_begun, source.sessions_over),
     ):
-        begun = _counts(source, bins, f"SELECT sent AS bin FROM ({times})")
-        done = _counts(source, bins, f"SELECT over AS bin FROM ({times})")
         points = zip(range(bins.count), np.cumsum(begun - done), strict=True)
         lines.append(Line(name, tuple((bins.start_s(number + 1), float(value)) for number, value in points)))
     return lines
@@ -97,15 +88,6 @@ def token_rates(source: Source, bins: TimeBins, metrics: list[MetricNames]) -> l
     ]
 
 
-def _counts(source: Source, bins: TimeBins, numbers: str) -> Floats:
-    """Shape (bins,): how often each number of a bin is among those that SQL `numbers` selects."""
-    rows = source.ask(f"SELECT bin, count(*) FROM ({numbers}) GROUP BY bin")
-    counts = np.zeros(bins.count)
-    for number, count in rows:
-        counts[min(max(number, 0), bins.count - 1)] += count
-    return counts
-
-
 def _latest(bins: TimeBins, times: npt.NDArray[np.int64], values: Floats) -> Floats:
     """The last value in each bin, nan where there is none."""
     found = np.full(bins.count, np.nan)
@@ -118,9 +100,5 @@ def _latest(bins: TimeBins, times: npt.NDArray[np.int64], values: Floats) -> Flo
 
 def _binned(bins: TimeBins, values: Floats) -> tuple[tuple[float, float | None], ...]:
     return tuple(
-        (_middle(bins, number), None if np.isnan(value) else float(value)) for number, value in enumerate(values)
+        (bins.middle_s(number), None if np.isnan(value) else float(value)) for number, value in enumerate(values)
     )
-
-
-def _middle(bins: TimeBins, number: int) -> float:
-    return bins.start_s(number) + bins.width_s / 2

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from harness.analysis.pages import replicas
 from harness.analysis.request_log import RequestLog, read_log
 from harness.analysis.run import MODELLED, Run, TargetRun, load
 from harness.analysis.summary import Summary, summarise
 from harness.analysis.tables import Sides
 from harness.errors import InputError
 from harness.record.reader import RecordedRun
-from harness.report.source import Source
+from harness.report.measured import Measured, measured
+from harness.report.source import DRAWN
 
 MOST_SIDES = 12
 """Of more targets nobody could find anything on one page."""
+LEAST_POINTS = 200
+"""Of the plot of TTFT; all such plots of a page together have no more points than one alone would have."""
 
-_Found = tuple[Run, TargetRun, RequestLog, Summary, Source]
+_Found = tuple[Run, TargetRun, RequestLog, Summary, Measured]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class Side:
     of_target: TargetRun
     log: RequestLog
     summary: Summary
-    source: Source
+    measured: Measured
 
     @property
     def prefix(self) -> str:
@@ -55,20 +60,28 @@ def read(recorded: Sequence[RecordedRun], all_requests: bool = False, modelled: 
     targets = sum(len(one.manifest.targets) for one in recorded)
     if targets > MOST_SIDES:
         raise InputError(f"{targets} targets are too many for one page: name runs with {MOST_SIDES} of them at most.")
+    points = max(LEAST_POINTS, DRAWN // max(1, targets))
     runs: list[Run] = []
     found: list[_Found] = []
     for one in recorded:
         run = load(one, all_requests=all_requests, modelled=modelled)
         runs.append(run)
         for of_target in run.by_target():
-            log = read_log(of_target)
-            summary = summarise(of_target, log)
-            of_target.rows.forget()  # what is drawn has its own columns, and both take too much memory
-            found.append((run, of_target, log, summary, Source(one, of_target.target.name, all_requests)))
+            found.append((run, of_target, *_found(of_target, points)))
     word = "run" if all(len(run.manifest.targets) == 1 for run in runs) else "target"
     tables = Sides([summary for *_, summary, _ in found], word)
     sides = (Side(_name(number, one, word, len(found)), *one) for number, one in enumerate(found, start=1))
     return Reported(tuple(sides), tables, tuple(runs))
+
+
+def _found(run: TargetRun, points: int) -> tuple[RequestLog, Summary, Measured]:
+    pages = replicas(run.samples, run.target)
+    run.is_counted  # noqa: B018  both need it
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        of_requests = beside.submit(measured, run, pages, points)
+        log = read_log(run)
+        summary = summarise(run, log, pages)
+        return log, summary, of_requests.result()
 
 
 def _name(number: int, found: _Found, word: str, sides: int) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.report.source import Source
+from harness.analysis.grouped import quantiles_of
+from harness.report.source import WHICH, Source
 
 Time = Literal["ttft_ms", "tpot_ms"]
 _SHARES = (
@@ -31,11 +32,9 @@ class Tail:
 
 def tails(source: Source, time: Time) -> list[Tail]:
     """hit first, then miss, then those that do not tell; those that have no request are left out."""
-    rows = source.ask(
-        f"SELECT which, count({time}), quantile_cont({time}, {[*_SHARES, 1.0]}) FROM timed "
-        f"WHERE {time} IS NOT NULL GROUP BY which ORDER BY which"
-    )
-    return [_tail(which, n, values) for which, n, values in rows]
+    values = source.timed.ttft_ms if time == "ttft_ms" else source.timed.tpot_ms
+    found = quantiles_of(source.timed.which, values, [*_SHARES, 1.0])
+    return [_tail(WHICH[which], n, at) for which, (n, at) in found.items()]
 
 
 def _tail(which: str, n: int, values: list[float]) -> Tail:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.report.source import Source
+import numpy as np
 
-LAST = 40
-"""Later turns are taken together."""
+from harness.analysis.grouped import quantiles_of
+from harness.report.source import LAST_TURN, Source
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     turn: int
-    """From 0; `LAST`: this one and later ones."""
+    """From 0; `LAST_TURN`: this one and later ones."""
     requests: int
     timed: int
     """Successful ones whose TTFT counts."""
@@ -24,24 +24,17 @@ class Turn:
 
     @property
     def name(self) -> str:
-        return f"{self.turn} and later" if self.turn == LAST else str(self.turn)
+        return f"{self.turn} and later" if self.turn == LAST_TURN else str(self.turn)
 
 
 def turns(source: Source) -> list[Turn]:
     """Of requests that belong to a session."""
-    rows = source.ask(
-        f"""
-        WITH tokens AS (
-            SELECT least(turn, {LAST}) AS turn, count(*) AS requests,
-                   sum(prompt_tokens) FILTER (cached_tokens IS NOT NULL) AS prompt,
-                   sum(cached_tokens) FILTER (prompt_tokens IS NOT NULL) AS cached
-            FROM measured WHERE turn IS NOT NULL GROUP BY 1
-        ), times AS (
-            SELECT least(turn, {LAST}) AS turn, count(ttft_ms) AS n, quantile_cont(ttft_ms, [0.5, 0.9]) AS ttft
-            FROM timed WHERE ttft_ms IS NOT NULL AND turn IS NOT NULL GROUP BY 1
-        )
-        SELECT turn, requests, coalesce(n, 0), ttft[1], ttft[2], cached::DOUBLE / nullif(prompt, 0)
-        FROM tokens LEFT JOIN times USING (turn) ORDER BY turn
-        """
-    )
-    return [Turn(*row) for row in rows]
+    ttft = quantiles_of(source.timed.turn, source.timed.ttft_ms, (0.5, 0.9))
+    tokens = source.by_turn
+    found = []
+    for turn in np.flatnonzero(tokens.requests).tolist():
+        timed, (p50_ms, p90_ms) = ttft.get(turn, (0, (None, None)))
+        prompt = int(tokens.prompt_tokens[turn])
+        rate = int(tokens.cached_tokens[turn]) / prompt if prompt else None
+        found.append(Turn(turn, int(tokens.requests[turn]), timed, p50_ms, p90_ms, rate))
+    return found

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.record.bottleneck import bottleneck
+import numpy as np
+
+from harness.analysis.grouped import Floats, Groups, quantiles_of
+from harness.analysis.health import marked_seconds
 from harness.report.series import Line
 from harness.report.source import Source, TimeBins
+
+_LINES = (
+    ("loop, median", "loop_lag_p50_ms"), ("loop, most", "loop_lag_max_ms"), ("busiest worker", "cpu_share"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,34 +39,30 @@ class Watch:
 
 def watch(source: Source, bins: TimeBins) -> Watch:
     """While measured requests were sent; without lines if the run did not record it."""
-    during = f"t_ns >= {bins.start_ns} AND t_ns < {bins.end_ns} AND worker >= 0"
-    rows = source.ask(
-        f"SELECT {bins.of('t_ns')} AS bin, max(loop_lag_p50_ms), max(loop_lag_max_ms), max(cpu_share) "
-        f"FROM harness_health WHERE {during} GROUP BY bin ORDER BY bin"
+    health = source.harness_health
+    during = health[(health["worker"] >= 0) & (health["t_ns"] >= bins.start_ns) & (health["t_ns"] < bins.end_ns)]
+    numbers = bins.of(during["t_ns"].to_numpy(dtype=np.int64))
+    lines = [
+        _line(bins, name, _most(numbers, during[column].to_numpy(dtype=np.float64, na_value=np.nan)))
+        for name, column in _LINES
+    ]
+    late = quantiles_of(source.late_sent, source.late_ms, (0.99,))
+    lines.insert(2, _line(bins, "requests late, p99", {number: at[0] for number, (_, at) in late.items()}))
+    marked = (
+        Marked(bins.seconds(mark.start_ns), bins.seconds(mark.end_ns), mark.why, mark.worker)
+        for mark in marked_seconds(during)
     )
-    late = source.ask(
-        "SELECT sent, quantile_cont(late_ms, 0.99) FROM measured "
-        "WHERE sent IS NOT NULL AND late_ms IS NOT NULL GROUP BY sent ORDER BY sent"
-    )
-    marked = source.ask(
-        f"SELECT t_ns, worker, span_ms, loop_lag_p50_ms, loop_lag_max_ms, cpu_share FROM harness_health WHERE {during} "
-        "ORDER BY t_ns, worker"
-    )
-    lag = [
-        Line(name, tuple((bins.start_s(row[0]) + bins.width_s / 2, row[place]) for row in some))
-        for name, place, some in (
-            ("loop, median", 1, rows), ("loop, most", 2, rows), ("requests late, p99", 1, late)
-        )
-        if some
-    ]  # fmt: skip
-    cpu = [Line("busiest worker", tuple((bins.start_s(row[0]) + bins.width_s / 2, row[3]) for row in rows))]
-    return Watch(tuple(lag), tuple(cpu) if rows else (), tuple(_marked(bins, marked)))
+    *lag, cpu = lines
+    return Watch(tuple(line for line in lag if line.points), (cpu,) if cpu.points else (), tuple(marked))
 
 
-def _marked(bins: TimeBins, rows: list[tuple[int, int, float, float | None, float | None, float]]) -> list[Marked]:
-    found = []
-    for t_ns, worker, span_ms, p50_ms, max_ms, cpu_share in rows:
-        if (why := bottleneck(span_ms, p50_ms, max_ms, cpu_share)) is not None:
-            start_s = bins.seconds(t_ns)
-            found.append(Marked(start_s, start_s + span_ms / 1e3, why, worker))
-    return found
+def _most(numbers: Groups, values: Floats) -> dict[int, float | None]:
+    """Bin -> the largest of its values, None where none is known."""
+    most = np.full(int(numbers.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(most, numbers, np.nan_to_num(values, nan=-np.inf))
+    return {number: float(most[number]) if most[number] > -np.inf else None for number in np.unique(numbers).tolist()}
+
+
+def _line(bins: TimeBins, name: str, values: Mapping[int, float | None]) -> Line:
+    """`values`: by the number of the bin."""
+    return Line(name, tuple((bins.middle_s(number), value) for number, value in values.items()))

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from harness.analysis import load
+from harness.analysis.pages import replicas
 from harness.record.manifest import Manifest, MetricNames, Phase
 from harness.record.reader import RecordedRun, open_run
 from harness.record.run_directory import create
@@ -83,6 +85,7 @@ def source(make_record: MakeRecord) -> Callable[..., Source]:
     """The rows of target t of a run of these requests, samples and seconds."""
 
     def of(*tables: Iterable[Row], all_requests: bool = False) -> Source:
-        return Source(make_record(*tables), "t", all_requests)
+        run = load(make_record(*tables), all_requests=all_requests).only_target()
+        return Source(run, replicas(run.samples, run.target))
 
     return of

@@ -14,9 +14,9 @@ from harness.analysis import load
 from harness.analysis.request_log import read_log
 from harness.report.distances import reuse
 from harness.report.prefill import Fit, fit, prefill
-from harness.report.source import Source
+from harness.report.source import LAST_TURN, Source
 from harness.report.tails import tails
-from harness.report.turns import LAST, turns
+from harness.report.turns import turns
 from tests.analysis.rows import second
 from tests.report.conftest import MakeRecord, sent
 
@@ -97,9 +97,14 @@ def test_times_leave_out_what_the_harness_spoilt_and_tokens_do_not(source: MakeS
 
 
 def test_late_turns_are_taken_together(source: MakeSource) -> None:
-    rows = [sent(0, turn, turn, 100, 10 * (turn > LAST), 10.0 + turn) for turn in (0, LAST, LAST + 2)]
+    rows = [sent(0, turn, turn, 100, 10 * (turn > LAST_TURN), 10.0 + turn) for turn in (0, LAST_TURN, LAST_TURN + 2)]
     first, late = turns(source(rows))
-    assert (first.name, late.name, late.requests, late.ttft_p50_ms) == ("0", f"{LAST} and later", 2, 11.0 + LAST)
+    assert (first.name, late.name, late.requests, late.ttft_p50_ms) == (
+        "0",
+        f"{LAST_TURN} and later",
+        2,
+        11.0 + LAST_TURN,
+    )
     assert late.rate == 0.05
 
 

@@ -20,7 +20,8 @@ from harness.report.plot import (
     tips,
     upright,
 )
-from harness.report.turns import LAST, Turn
+from harness.report.source import LAST_TURN
+from harness.report.turns import Turn
 
 TITLE, RATES = "TTFT by turn", "Hit rate by turn"
 
@@ -33,7 +34,7 @@ def turn_plots(times: str, rates: str, turns: Sequence[Turn], most_ms: float) ->
 
 
 def _across(turns: Sequence[Turn]) -> dict[str, Any]:
-    title = "turn" if turns[-1].turn < LAST else f"turn ({LAST}: this one and later ones)"
+    title = "turn" if turns[-1].turn < LAST_TURN else f"turn ({LAST_TURN}: this one and later ones)"
     scale = {"domain": [-0.5, turns[-1].turn + 0.5], "nice": False}
     return quantity("turn", title, scale=scale, axis={"tickMinStep": 1, "format": "d", "tickCount": 10})
 
