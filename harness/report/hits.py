@@ -13,7 +13,8 @@ from harness.analysis.counters import metric_of
 from harness.analysis.pages import Labels, series_of
 from harness.analysis.summary import Summary
 from harness.record.manifest import MetricNames
-from harness.report.source import Source, TimeBins
+from harness.report.pieces import TimeBins
+from harness.report.source import Source
 
 
 @dataclass(frozen=True, slots=True)

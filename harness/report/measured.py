@@ -9,7 +9,8 @@ from harness.analysis.pages import Replica
 from harness.analysis.run import TargetRun
 from harness.record.manifest import MetricNames
 from harness.report import hits, prefill, series, tails, turns, watch
-from harness.report.source import Source, TimeBins
+from harness.report.pieces import TimeBins
+from harness.report.source import Source
 
 
 @dataclass(frozen=True, slots=True)

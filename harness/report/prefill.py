@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from harness.report.source import DRAWN, WHICH, Source
+from harness.report.pieces import WHICH
+from harness.report.source import DRAWN, Source
 
 PAIRS = 20_000
 DRAWS = 400

@@ -11,7 +11,8 @@ from harness.analysis.counters import metric_of
 from harness.analysis.grouped import quantiles_of
 from harness.record.manifest import MetricNames
 from harness.report.hits import grown, scraped
-from harness.report.source import Source, TimeBins
+from harness.report.pieces import TimeBins
+from harness.report.source import Source
 
 Floats = npt.NDArray[np.float64]
 

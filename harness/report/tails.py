@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.analysis.grouped import quantiles_of
-from harness.report.source import WHICH, Source
+from harness.report.pieces import WHICH
+from harness.report.source import Source
 
 Time = Literal["ttft_ms", "tpot_ms"]
 _SHARES = (

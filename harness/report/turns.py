@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.grouped import quantiles_of
-from harness.report.source import LAST_TURN, Source
+from harness.report.pieces import LAST_TURN
+from harness.report.source import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ import numpy as np
 
 from harness.analysis.grouped import Floats, Groups, quantiles_of
 from harness.analysis.health import marked_seconds
+from harness.report.pieces import TimeBins
 from harness.report.series import Line
-from harness.report.source import Source, TimeBins
+from harness.report.source import Source
 
 _LINES = (
     ("loop, median", "loop_lag_p50_ms"), ("loop, most", "loop_lag_max_ms"), ("busiest worker", "cpu_share"),

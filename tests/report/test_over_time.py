@@ -8,7 +8,8 @@ import pytest
 
 from harness.report import series
 from harness.report.hits import Rate, by_counters, by_requests
-from harness.report.source import BINS, Source, TimeBins
+from harness.report.pieces import BINS, TimeBins
+from harness.report.source import Source
 from harness.report.watch import Marked, watch
 from tests.analysis.rows import request, second
 from tests.report.conftest import METRICS, RUNNING, S, scrapes, sent

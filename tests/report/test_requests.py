@@ -13,8 +13,9 @@ import pytest
 from harness.analysis import load
 from harness.analysis.request_log import read_log
 from harness.report.distances import reuse
+from harness.report.pieces import LAST_TURN
 from harness.report.prefill import Fit, fit, prefill
-from harness.report.source import LAST_TURN, Source
+from harness.report.source import Source
 from harness.report.tails import tails
 from harness.report.turns import turns
 from tests.analysis.rows import second

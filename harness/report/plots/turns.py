@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.report.palette import HIT, TIME
+from harness.report.pieces import LAST_TURN
 from harness.report.plot import (
     DASHED,
     SHARE,
@@ -20,7 +21,6 @@ from harness.report.plot import (
     tips,
     upright,
 )
-from harness.report.source import LAST_TURN
 from harness.report.turns import Turn
 
 TITLE, RATES = "TTFT by turn", "Hit rate by turn"
