@@ -17,6 +17,8 @@ from harness.embedded.options import LlamaCppOptions
 from harness.embedded.server import running_server
 from harness.errors import KvswarmError
 from harness.launch import Swarm, run_headless
+from harness.record.storage import Folder
+from harness.report.document import write_report
 
 SCENARIOS = ("demo-agent-loop", "demo-long-document", "demo-multi-round")
 USERS, WORKERS = 4, 2
@@ -53,7 +55,12 @@ def demonstrate(results: str, seconds: int) -> int:
     console.print("\n" + "\n".join(notes.lines), style="dim", highlight=False)
     for sentence in failures:
         sys.stderr.write(f"kvswarm: {sentence}\n")
-    print(f"The runs are in {Path(results) / stamp}-*. What to type next:")
+    page = write_report(
+        [run.manifest.run_id for run in runs[SCENARIOS[0]]], results, Folder.at(results), f"{stamp}-demo.html"
+    )
+    print(f"The runs are in {Path(results) / stamp}-*, each with its own report.html.")
+    print(f"Open {page} in a browser: caching on beside off.")
+    print("What to type next:")
     print("  make report                                     the tables of the newest run again")
     print("  make run SCENARIO=agent-loop TARGET=http://...   the same against your own server")
     return 1 if failures else 0

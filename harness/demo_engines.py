@@ -19,6 +19,8 @@ from harness.embedded.options import LlamaCppOptions
 from harness.embedded.server import running_server
 from harness.errors import KvswarmError
 from harness.launch import Swarm, run_headless
+from harness.record.storage import Folder
+from harness.report.document import write_report
 
 SCENARIO = "demo-engines"
 USERS, WORKERS = 2, 2
@@ -54,6 +56,9 @@ def demonstrate(
     failures = [sentence for engine, summary in summaries.items() for sentence in what_is_wrong(engine, summary)]
     for sentence in failures:
         sys.stderr.write(f"kvswarm: {sentence}\n")
+    names = [f"{stamp}-{SCENARIO}-{engine}" for engine in servers]
+    page = write_report(names, results, Folder.at(results), f"{stamp}-{SCENARIO}.html")
+    print(f"Open {page} in a browser: the engines side by side, with plots.")
     print(f"The runs are in {Path(results) / stamp}-*.")
     missing = [engine for engine in KINDS if engine not in servers]
     if missing:

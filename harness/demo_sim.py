@@ -18,6 +18,7 @@ from harness.embedded.server import running_server
 from harness.errors import KvswarmError
 from harness.launch import Swarm, run_headless
 from harness.record.storage import Folder
+from harness.report.document import write_report
 from harness.sim.options import SimOptions
 
 SCENARIO = "demo-sim"
@@ -53,7 +54,7 @@ def demonstrate(results: str, seconds: int, pressures: Sequence[str] = PRESSURES
                 users=USERS,
                 run_time=f"{seconds}s",
                 results=folder.url,
-                extra=("--cold-start", "reset", "--spawn-rate", str(SPAWN_RATE)),
+                extra=("--no-report", "--cold-start", "reset", "--spawn-rate", str(SPAWN_RATE)),
             )
             run_id = f"pressure-{pressure}"
             code = run_headless(swarm, run_id)
@@ -71,6 +72,8 @@ def demonstrate(results: str, seconds: int, pressures: Sequence[str] = PRESSURES
     folder.write(PLOT, cliff_plot(title, subtitle, cliffs).encode())
     for sentence in failures:
         sys.stderr.write(f"kvswarm: {sentence}\n")
+    page = write_report([f"pressure-{pressure}" for pressure in pressures], folder.url, folder)
+    print(f"Open {page} in a browser: both engines under every pressure, with plots.")
     print(f"The runs are in {folder.url}, the picture is {folder.name_of(PLOT)}.")
     print("What to type next:")
     print(f"  kvswarm report {Path(folder.url) / f'pressure-{pressures[-1]}'}   where the hit rate went, step by step")

@@ -18,6 +18,8 @@ from harness.analysis.summary import summarise
 from harness.analysis.tables import Footnotes
 from harness.launch import Swarm
 from harness.record.storage import Folder
+from harness.report.document import write_report
+from harness.report.side import MOST_SIDES
 from harness.slo.judgement import Count, judge
 from harness.slo.objective import Limit, parse_slo
 from harness.slo.search import Answer, Plan, find_rate
@@ -105,6 +107,15 @@ class _Looks:
             }
         self.folder.write(NOTE, json.dumps(told, indent=1).encode())
 
+    def write_report(self) -> None:
+        """One page with the last look at each rate; unless it was not wanted, or they are too many for a page."""
+        names = {look["rate"]: look["run"] for look in self.made}
+        if len(names) <= MOST_SIDES and "--no-report" not in self.swarm.extra:
+            goodput_per_s = {names[rate]: of_rate.per_s for rate, (_, of_rate) in self.latest.items()}
+            by_rate = [names[rate] for rate in sorted(names)]
+            page = write_report(by_rate, self.folder.url, self.folder, goodput_per_s=goodput_per_s)
+            print(f"The report with plots is {page}.")
+
 
 def find(swarm: Swarm, slo: str, plan: Plan, arrivals: str, name: str) -> int:
     """Search, print the tables and the answer, and return the exit code.
@@ -128,6 +139,7 @@ def find(swarm: Swarm, slo: str, plan: Plan, arrivals: str, name: str) -> int:
     for sentence in sentences(answer, found):
         console.print(sentence, highlight=False)
     print(f"The runs are in {looks.folder.url}, the numbers in {looks.folder.name_of(NOTE)}.")
+    looks.write_report()
     if answer.met is not None:
         return FOUND
     return NOT_MET if answer.not_met == plan.lowest else UNDECIDED

@@ -18,10 +18,9 @@ from harness.analysis.summary import summarise
 from harness.analysis.tables import Footnotes
 from harness.errors import InputError
 from harness.launch import Swarm
-from harness.record.reader import open_runs
 from harness.record.storage import Folder
-from harness.report.document import document, write_page
-from harness.report.side import MOST_SIDES, read
+from harness.report.document import write_report
+from harness.report.side import MOST_SIDES
 from harness.variants import run_into, varied
 
 NOTE = "sweep.json"
@@ -101,9 +100,10 @@ def cost_of(swarm: Swarm, fault: str, rate: float, name: str) -> int:
 def _write_report(swarm: Swarm, folder: Folder) -> None:
     """One page with all runs of the folder; unless it was not wanted, or they are too many for a page."""
     names = list(json.loads(folder.read(NOTE))["runs"].values())
-    if len(names) <= MOST_SIDES and "--no-report" not in swarm.extra:
-        page = document(read(open_runs(names, folder.url)))
-        print(f"The report with plots is {write_page(page, folder)}.")
+    if len(names) > MOST_SIDES:
+        print(f"{len(names)} runs are too many for a page of plots: name {MOST_SIDES} to kvswarm report --html.")
+    elif "--no-report" not in swarm.extra:
+        print(f"The report with plots is {write_report(names, folder.url, folder)}.")
 
 
 def run_variants(swarm: Swarm, name: str, setting: str, variants: Mapping[str, str]) -> dict[str, TargetRun]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from harness.analysis.censored import SHARES, Censored, censored
-from harness.analysis.numbers import UNKNOWN, milliseconds, percent
+from harness.analysis.numbers import milliseconds, percent
 from harness.analysis.steady import Steadiness, steadiness
 from harness.analysis.steady_series import in_flight_series, median_series, ratio_series
 from harness.record.manifest import Phase
@@ -49,19 +49,27 @@ class Certainty:
     def lines(self) -> Iterator[tuple[str, str]]:
         """A name and a sentence each, for the part of the report that says how far to trust it."""
         yield "steady", self.steady.sentence()
-        rates = {"hit rate": self.hit_rate, "requests with a hit": self.hits, "failed": self.failed}
-        told = [f"{name} {_between(one, percent)}" for name, one in rates.items()]
-        told += [f"TTFT {name} {_between(one, milliseconds)}" for name, one in self.ttft.items()]
-        yield "95 % intervals", f"{', '.join(told)} ms; over sessions"
+        yield "95 % intervals", self._intervals()
         for one in self.censored:
             if sentence := one.sentence():
                 yield "cut off at the end", sentence
 
-
-def _between(one: Estimate, shown: Callable[[float | None], str]) -> str:
-    if one.low is None or one.high is None:
-        return f"{UNKNOWN} ({one.reason})"
-    return f"{shown(one.low)} to {shown(one.high)}"
+    def _intervals(self) -> str:
+        """All of them, then those that there are none of, by the reason."""
+        rates = {"hit rate": self.hit_rate, "requests with a hit": self.hits, "failed": self.failed}
+        times = {f"TTFT {name}": one for name, one in self.ttft.items()}
+        told: list[str] = []
+        lacking: dict[str, list[str]] = {}
+        for name, one in (rates | times).items():
+            if one.low is None or one.high is None:
+                lacking.setdefault(one.reason, []).append(name)
+            elif name in rates:
+                told.append(f"{name} {percent(one.low)} to {percent(one.high)}")
+            else:
+                told.append(f"{name} {milliseconds(one.low)} to {milliseconds(one.high)} ms")
+        parts = [f"{', '.join(told)}; over sessions"] if told else []
+        parts += [f"none for {', '.join(names)} ({reason})" for reason, names in lacking.items()]
+        return "; ".join(parts)
 
 
 def certainty(rows: pd.DataFrame, counted: Bools, phases: Sequence[Phase]) -> Certainty:

@@ -79,7 +79,7 @@ def _panels(
     yield from _rates(places, xs)
     yield from _speeds(places, xs, slowest)
     for x, one in zip(xs, places, strict=True):
-        yield f'<text x="{x}" y="{sum(_TIMES) + 20}" text-anchor="middle">{escape(one.pressure)}</text>'
+        yield f'<text x="{x}" y="{sum(_TIMES) + 20}" text-anchor="middle">{escape(one.value)}</text>'
 
 
 def _frame(row: tuple[int, int], left: float, width: float, names: Sequence[str]) -> Iterator[str]:
@@ -93,9 +93,9 @@ def _frame(row: tuple[int, int], left: float, width: float, names: Sequence[str]
 
 def _full(places: Sequence[Place], xs: Sequence[float]) -> Iterator[str]:
     """A line at a pressure of 1, beyond which not everything fits; between two pressures if there was no such run."""
-    fitting = [x for x, one in zip(xs, places, strict=True) if float(one.pressure) <= 1]
+    fitting = [x for x, one in zip(xs, places, strict=True) if float(one.value) <= 1]
     if fitting and len(fitting) < len(xs):
-        is_there = float(places[len(fitting) - 1].pressure) == 1
+        is_there = float(places[len(fitting) - 1].value) == 1
         x = fitting[-1] if is_there else (fitting[-1] + xs[len(fitting)]) / 2
         yield f'<line class="full" x1="{x}" x2="{x}" y1="{_RATES[0]}" y2="{sum(_TIMES)}"/>'
         yield f'<text class="small" x="{x - 6}" y="{sum(_RATES) - 8}" text-anchor="end">fits</text>'

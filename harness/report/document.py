@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import UTC, datetime
+import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 import vl_convert
 
 from harness import __version__
-from harness.analysis.numbers import UNKNOWN
-from harness.analysis.run import Run
 from harness.analysis.tables import Footnotes
-from harness.analysis.target_tables import check_table, identity_table
 from harness.errors import InputError
+from harness.record.reader import open_runs
 from harness.record.storage import Folder
 from harness.report.findings import Findings, find
-from harness.report.flags import Flag
 from harness.report.glossary import ENTRIES
-from harness.report.markup import escaped, folded, paragraph, rich_table, term
+from harness.report.markup import escaped, linked
 from harness.report.palette import DARK, LIGHT, Spec, variables
 from harness.report.plot import CONFIG, VERSION, Key, Plot, keys, without_legend
 from harness.report.section import Section
 from harness.report.sections import sections
-from harness.report.side import Reported
-from harness.report.verdict import duration
+from harness.report.side import Reported, read
+from harness.report.sweep_section import SWEEP
+from harness.report.top import contents, head, identity, validity, verdicts
 
 PAGE = "report.html"
+_NUMBERED = r"\[(\d+)\] "
 _ASSETS = Path(__file__).parent / "page"
-_TOLD_IN_FULL = 2
-"""Of so many sides each flag is told by itself; of more those that are good stand in one line."""
-_SIGNS = {"good": "\u2713", "bad": "!", "open": "?"}
 
 
 def findings(reported: Reported) -> list[Findings]:
@@ -51,27 +48,47 @@ def write_page(page: str, folder: Folder, name: str = PAGE) -> str:
     return folder.name_of(name)
 
 
+def write_report(
+    names: Sequence[str],
+    base: str,
+    folder: Folder,
+    name: str = PAGE,
+    goodput_per_s: Mapping[str, float | None] = MappingProxyType({}),
+) -> str:
+    """Put a page with all these runs, ids below `base`, in place; what a user would call it.
+
+    `goodput_per_s`: as in `document`. Raises as `open_runs`, `read` and `write_page`.
+    """
+    return write_page(document(read(open_runs(names, base)), goodput_per_s), folder, name)
+
+
 def plots_of(reported: Reported) -> list[Plot]:
     """All plots of the page."""
     return [plot for part in sections(reported, findings(reported), Footnotes()) for plot in part.plots]
 
 
-def document(reported: Reported) -> str:
-    """The page. Its plots are drawn by Vega-Lite, which is part of it."""
+def document(reported: Reported, goodput_per_s: Mapping[str, float | None] = MappingProxyType({})) -> str:
+    """The page. Its plots are drawn by Vega-Lite, which is part of it.
+
+    `goodput_per_s`: run -> requests a second that meet an objective, if there is one.
+    """
     notes = Footnotes()
     found = findings(reported)
-    identity = _identity(reported, notes)
-    checks = _flags(reported, found, notes)
-    parts = sections(reported, found, notes)
+    answered = identity(reported, notes)
+    checks = validity(reported, found, notes)
+    parts = sections(reported, found, notes, goodput_per_s)
+    of_sweep = [part for part in parts if part.key == SWEEP]
+    parts = [*of_sweep, *(part for part in parts if part.key != SWEEP)]
     plots = [plot for part in parts for plot in part.plots]
     body = "\n".join(
         [
-            _head(reported),
-            _verdicts(found),
-            _contents(parts),
-            identity,
+            head(reported),
+            verdicts(found),
+            contents(parts, len(of_sweep)),
+            *map(_section, of_sweep),
+            answered,
             checks,
-            *map(_section, parts),
+            *map(_section, parts[len(of_sweep) :]),
             _notes(reported, found, notes),
             _glossary(),
         ]
@@ -109,81 +126,6 @@ def _specs(plots: Sequence[Plot]) -> str:
     return json.dumps({"config": CONFIG, "plots": specs}, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
 
 
-# --- above the plots ---------------------------------------------------------------------------------------------
-
-
-def _head(reported: Reported) -> str:
-    lines = "".join(f"<p class=run>{_about(run)}</p>" for run in reported.runs)
-    heading = "Report" if len(reported.runs) == 1 else f"Report of {len(reported.runs)} runs"
-    return f"<header><h1>{heading}</h1>{lines}</header>"
-
-
-def _about(run: Run) -> str:
-    manifest = run.manifest
-    began = datetime.fromtimestamp(manifest.started_ns // 1_000_000_000, UTC)
-    lasted = "" if manifest.ended_ns is None else f", {duration((manifest.ended_ns - manifest.started_ns) / 1e9)}"
-    n = len(manifest.targets)
-    order = "at the same time" if manifest.together else "one after the other"
-    targets = f", {n} targets {order}" if n > 1 else ""
-    return (
-        f"<b>{escaped(manifest.run_id)}</b> {escaped(manifest.state)}: scenario {escaped(manifest.scenario_name)}"
-        f"{targets}, {began:%Y-%m-%d %H:%M} UTC{lasted}"
-    )
-
-
-def _verdicts(found: Sequence[Findings]) -> str:
-    cards = [
-        f"<div class=verdict>{f'<h3>{escaped(one.side.name)}</h3>' if one.side.name else ''}"
-        f"<p>{' </p><p>'.join(map(escaped, one.verdict))}</p></div>"
-        for one in found
-    ]
-    return f'<section id="verdict" class="cards">{"".join(cards)}</section>'
-
-
-def _contents(parts: Sequence[Section]) -> str:
-    places = [
-        ("identity", "Who answered"),
-        ("validity", "Can it be trusted"),
-        *((part.key, part.title) for part in parts),
-    ]
-    links = "".join(f'<a href="#{key}">{escaped(title)}</a>' for key, title in [*places, ("glossary", "Definitions")])
-    return f"<nav>{links}</nav>"
-
-
-def _identity(reported: Reported, notes: Footnotes) -> str:
-    table = rich_table(identity_table(reported.tables, notes))
-    urls = " ".join(dict.fromkeys(side.summary.url or UNKNOWN for side in reported.sides))
-    return f'<section id="identity"><h2>Who answered</h2>{paragraph(escaped(urls), "lead")}{table}</section>'
-
-
-def _flags(reported: Reported, found: Sequence[Findings], notes: Footnotes) -> str:
-    lists = []
-    for one in found:
-        heading = f"<h3>{escaped(one.side.name)}</h3>" if one.side.name else ""
-        items = "".join(
-            _flag(flag.verdict, _named(flag), escaped(flag.sentence))
-            for flag in one.flags
-            if len(found) <= _TOLD_IN_FULL or flag.verdict != "good"
-        )
-        if len(found) > _TOLD_IN_FULL:
-            good = ", ".join(_named(flag) for flag in one.flags if flag.verdict == "good")
-            items += _flag("good", "no doubt", good)
-        lists.append(f"<div>{heading}<ul class=flags>{items}</ul></div>")
-    table = check_table(reported.tables, notes)
-    probes = "" if table is None else folded("The start-up check", rich_table(table))
-    return (
-        f'<section id="validity"><h2>Can it be trusted</h2><div class="cards">{"".join(lists)}</div>{probes}</section>'
-    )
-
-
-def _flag(verdict: str, name: str, sentence: str) -> str:
-    return f"<li class={verdict}><i>{_SIGNS[verdict]}</i><span><b>{name}</b> {sentence}</span></li>"
-
-
-def _named(flag: Flag) -> str:
-    return term(flag.key, flag.name) if flag.key else escaped(flag.name)
-
-
 # --- plots -------------------------------------------------------------------------------------------------------
 
 
@@ -191,9 +133,11 @@ def _section(part: Section) -> str:
     columns = []
     for place, column in enumerate(part.columns):
         heading = f"<h3>{escaped(part.headings[place])}</h3>" if part.headings else ""
-        columns.append(f"<div>{heading}{''.join(map(_figure, column))}</div>")
+        first, *others = map(_figure, column) if column else ("",)
+        columns.append(f"<div><div class=keep>{heading}{first}</div>{''.join(others)}</div>")
     return (
-        f'<section id="{part.key}"><h2>{escaped(part.title)}</h2>\n<p class=lead>{part.lead}</p>\n'
+        f'<section id="{part.key}"><div class=keep><h2>{escaped(part.title)}</h2>\n<p class=lead>{part.lead}</p>'
+        f"</div>\n"
         f'<div class="columns n{_abreast(len(columns))}">{"".join(columns)}</div>\n{"".join(part.after)}</section>'
     )
 
@@ -208,7 +152,7 @@ def _figure(plot: Plot) -> str:
         return f"<p class=empty>{escaped(plot.missing)}</p>"
     height = int(plot.spec["height"])
     return (
-        f'<figure id="plot-{plot.name}"><figcaption><b>{escaped(plot.title)}</b> {escaped(plot.unit)}</figcaption>'
+        f'<figure id="plot-{plot.name}"><figcaption><b>{linked(plot.title)}</b> {escaped(plot.unit)}</figcaption>'
         f"{_legend(plot.spec)}"
         f'<div class=plot data-plot="{plot.name}" style="min-height:{height}px">'
         "<noscript>This plot needs JavaScript; its numbers stand in the table.</noscript></div></figure>"
@@ -244,7 +188,10 @@ def _notes(reported: Reported, found: Sequence[Findings], notes: Footnotes) -> s
             for sentence in (*summary.contamination.notes, summary.herds.sentence())
             if sentence
         ]
-    items = "".join(f"<li>{escaped(line)}</li>" for line in [*lines, *notes.all()])
+    items = "".join(
+        f"<li{f' id=note-{number[1]}' if (number := re.match(_NUMBERED, line)) else ''}>{escaped(line)}</li>"
+        for line in [*lines, *notes.all()]
+    )
     return f'<section id="notes"><h2>Notes</h2><ul class=notes>{items}</ul></section>' if items else ""
 
 

@@ -22,7 +22,9 @@ class Findings:
     over_time: OverTime | None
     """None: no measured request was sent."""
     expected: Sequence[hits.Rate]
-    """Over time."""
+    """By tenths of the time."""
+    measured: Sequence[hits.Rate]
+    """By requests, in the stretches of `expected`."""
     prefill: Prefill
     ttft: Sequence[tails.Tail]
     tpot: Sequence[tails.Tail]
@@ -43,7 +45,8 @@ def find(side: Side, number: int) -> Findings:
         verdict=verdict(side.summary, seen.ttft, seen.prefill, doubts(side)),
         flags=tuple(flags(side)),
         over_time=seen.over_time,
-        expected=hits.expected(side.summary),
+        expected=hits.by_tenths(side.summary, "expected"),
+        measured=hits.by_tenths(side.summary, "measured"),
         prefill=seen.prefill,
         ttft=seen.ttft,
         tpot=seen.tpot,

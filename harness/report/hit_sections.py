@@ -1,58 +1,22 @@
-"""What was hit: the cliff of a sweep, the waterfall, the hit rate over time, and by reuse distance."""
+"""What was hit: the waterfall, the hit rate over time, and by reuse distance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.cliff import MEANING, Place, cliff_table, place
 from harness.analysis.level_table import level_table
 from harness.analysis.numbers import count, percent, tokens
 from harness.analysis.tables import Footnotes
 from harness.analysis.waterfall_table import waterfall_lines, waterfall_table
 from harness.analysis.working_set_table import working_set_table
 from harness.report.findings import Findings
-from harness.report.markup import escaped, folded, paragraph, rich_table, term
+from harness.report.markup import folded, rich_table, term
 from harness.report.plot import Plot
-from harness.report.plots.cliff import cliff_plots
 from harness.report.plots.distances import distance_plots
 from harness.report.plots.hits import hits_plot, working_set_plot
 from harness.report.plots.waterfall import waterfall_plot
 from harness.report.section import Columns, Section, each, headings, sentences, side_table
 from harness.report.side import Reported
-
-
-def cliffs(found: Sequence[Findings]) -> dict[str, list[Place]]:
-    """Engine -> its runs by rising pressure; empty if they are not runs under several pressures."""
-    places: dict[str, dict[float, Place]] = {}
-    for one in found:
-        asked = one.side.summary.achieved.pressure_asked
-        if asked is None:
-            return {}
-        engine = str(one.side.summary.identity.get("engine", one.side.summary.target))
-        of_engine = places.setdefault(engine, {})
-        if asked in of_engine:
-            return {}
-        of_engine[asked] = place(f"{asked:g}", one.side.summary)
-    ordered = {engine: [place for _, place in sorted(some.items())] for engine, some in places.items()}
-    return ordered if any(len(some) > 1 for some in ordered.values()) else {}
-
-
-def cliff(found: Sequence[Findings]) -> Section | None:
-    engines = cliffs(found)
-    if not engines:
-        return None
-    most = max((one.ttft_p99_ms or 0 for some in engines.values() for one in some), default=1.0) or 1.0
-    columns = [
-        cliff_plots((f"cliff-rate-{engine}", f"cliff-ttft-{engine}"), "", places, most)
-        for engine, places in engines.items()
-    ]
-    lead = (
-        f"Runs under rising {term('pressure', 'pressure')}, as it was asked for. Beyond 1 not everything fits that "
-        "sessions come back to."
-    )
-    table = f"{rich_table(cliff_table(engines))}{paragraph(escaped(MEANING), 'note')}"
-    headings = list(engines) if len(engines) > 1 else []
-    return Section("cliff", "Where hits collapse", lead, columns, headings, [folded("In numbers", table)])
 
 
 def waterfall(reported: Reported, found: Sequence[Findings], notes: Footnotes) -> Section:
@@ -74,7 +38,9 @@ def over_time(reported: Reported, found: Sequence[Findings], notes: Footnotes) -
     def plots(one: Findings) -> list[Plot]:
         if (times := one.over_time) is None:
             return []
-        rates = hits_plot(one.name("hit-rate"), times.end_s, times.by_requests, times.by_counters, one.expected)
+        rates = hits_plot(
+            one.name("hit-rate"), times.end_s, times.by_requests, times.by_counters, one.expected, one.measured
+        )
         return [rates, working_set_plot(one.name("working-set"), times.end_s, one.side.summary)]
 
     def achieved(one: Findings) -> Iterator[str]:
@@ -86,9 +52,9 @@ def over_time(reported: Reported, found: Sequence[Findings], notes: Footnotes) -
     if (table := working_set_table(reported.tables, notes)) is not None:
         after.insert(0, folded("By tenths of the time, in tokens", rich_table(table)))
     lead = (
-        f"The {term('hit-rate', 'hit rate')} that answers report, the one by the {term('counters', 'counters')} and "
-        f"the {term('expected', 'expected')} one; below, the {term('working-set', 'working set')} against the KV "
-        "capacity."
+        f"The {term('hit-rate', 'hit rate')} that answers report beside the {term('expected', 'expected')} one, both "
+        f"by tenths of the time, and every few seconds beside the one by the {term('counters', 'counters')}. Below, "
+        f"the {term('working-set', 'working set')} against the KV capacity."
     )
     return Section("hits", "Hit rate over time", lead, each(found, plots), headings(found), after)
 

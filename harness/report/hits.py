@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -61,18 +62,14 @@ def by_counters(source: Source, bins: TimeBins, metrics: list[MetricNames]) -> l
     return [_rate(bins, number, cached[number], prompt[number]) for number in known if prompt[number] >= 1]
 
 
-def expected(summary: Summary) -> list[Rate]:
-    """As in the waterfall, by tenths of the time."""
+def by_tenths(summary: Summary, which: Literal["expected", "measured"]) -> list[Rate]:
+    """As in the waterfall, by tenths of the time: both of the same requests, in the same stretches."""
     steps = {part.key: part.steps for part in summary.waterfall.by_window}
     return [
-        Rate(
-            window.start_s,
-            window.end_s,
-            steps[window.key].expected / steps[window.key].prompt_tokens,
-            steps[window.key].prompt_tokens,
-        )
+        Rate(window.start_s, window.end_s, tokens / steps[window.key].prompt_tokens, steps[window.key].prompt_tokens)
         for window in summary.working_set
         if window.key in steps and steps[window.key].prompt_tokens
+        if (tokens := getattr(steps[window.key], which)) is not None
     ]
 
 

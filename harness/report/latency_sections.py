@@ -88,7 +88,7 @@ def tails(reported: Reported, found: Sequence[Findings], notes: Footnotes) -> Se
         f"{term('hit', 'hits against misses')}: how many took at most as long, and how many took longer, on a log "
         "scale, where the tail shows."
     )
-    pairs = [plots(one) for one in found]
+    pairs = each(found, plots)
     if len(found) == 1:
         return Section("latency", "Hits against misses", lead, [pairs[0][:2], pairs[0][2:]], [], after)
     return Section("latency", "Hits against misses", lead, pairs, headings(found), after)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.report.palette import EDGE, FONT, SOFT, TEXT, Spec
@@ -103,6 +103,59 @@ def without_legend(spec: Spec) -> Spec:
     return spec | {"layer": layers}
 
 
+def on_shared_axes(columns: Sequence[Sequence[Plot]]) -> list[list[Plot]]:
+    """Plots that stand side by side, with axes that end at the same values: they are there to be compared by eye."""
+    shared = [list(column) for column in columns]
+    for place in range(max(map(len, shared), default=0)):
+        beside = [column for column in shared if place < len(column) and column[place].spec is not None]
+        if len({column[place].title for column in beside}) != 1:
+            continue
+        ends = {axis: _ends([column[place].spec for column in beside], axis) for axis in ("x", "y")}
+        for column in beside:
+            column[place] = replace(column[place], spec=_ending(column[place].spec or {}, ends))
+    return shared
+
+
+def _ends(specs: Sequence[Spec | None], axis: str) -> tuple[float, float] | None:
+    """The least and the most that an axis of numbers has in any of them; None: it is none, or is given otherwise."""
+    found: list[float] = []
+    for spec in filter(None, specs):
+        for each in spec["layer"]:
+            on = each["encoding"].get(axis, {})
+            scale = on.get("scale") or {}
+            if on.get("type") != "quantitative":
+                continue
+            if "domain" in scale:
+                found += scale["domain"]
+            elif "field" in on and "domainMax" not in scale:
+                rows = spec["datasets"][each["data"]["name"]]
+                found += [row[on["field"]] for row in rows if row.get(on["field"]) is not None]
+                found += [] if scale.get("type") == "log" else [0]
+            else:
+                return None
+    return (min(found), max(found)) if found else None
+
+
+def _ending(spec: Spec, ends: Mapping[str, tuple[float, float] | None]) -> Spec:
+    def with_domain(each: Spec, axis: str) -> Spec:
+        on: Spec = each["encoding"][axis]
+        return on | {"scale": {"nice": True} | (on.get("scale") or {}) | {"domain": list(ends[axis] or ())}}
+
+    layers = [
+        each
+        | {
+            "encoding": each["encoding"]
+            | {
+                axis: with_domain(each, axis)
+                for axis, known in ends.items()
+                if known and each["encoding"].get(axis, {}).get("type") == "quantitative"
+            }
+        }
+        for each in spec["layer"]
+    ]
+    return spec | {"layer": layers}
+
+
 def missing(name: str, title: str, sentence: str) -> Plot:
     return Plot(name, title, "", None, sentence)
 
@@ -125,6 +178,8 @@ def quantity(field: str, title: str | None = None, **more: Any) -> Spec:
 def upright(field: str, *, scale: Spec | None = None, form: str = "~s") -> Spec:
     """The y axis; its unit stands above the plot."""
     axis = {"minExtent": _AXIS_PX, "maxExtent": _AXIS_PX, "format": form}
+    if form == "~s":
+        axis["labelExpr"] = "datum.value ? datum.label : '0'"  # and not 0k
     return quantity(field, axis=axis) | ({"scale": scale} if scale else {})
 
 

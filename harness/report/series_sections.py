@@ -81,7 +81,9 @@ def health(found: Sequence[Findings], notes: Footnotes) -> Section:
     after = []
     for one in found:
         title = f"{one.side.prefix}how far to trust it"
-        after.append(folded(f"{title[:1].upper()}{title[1:]}", rich_table(trust_table(one.side.summary, notes))))
+        after.append(
+            folded(f"{title[:1].upper()}{title[1:]}", rich_table(trust_table(one.side.summary, notes)), len(found) > 2)
+        )
     lead = (
         f"Whether the {term('bottleneck', 'harness itself')} kept up: what waited for its event loop, how "
         f"{term('late', 'late')} it sent, and its CPU."

@@ -15,14 +15,30 @@ WORKS_FROM = 0.9
 """Share of the expected hits from which on the cache does what it should."""
 _LEAST_LOSS = 0.02
 """Of the prompt tokens: a smaller loss limits nothing."""
+_LEAST_OF_EACH = 5
+"""Hits and misses whose medians are worth a comparison in words."""
+_LITTLE = 0.5
+"""Of what could be reused: less than this is said to be little, even where the rules lead to expect no more."""
 _LIMITS = {
-    "granularity": "was lost to whole blocks and last tokens: longer shared prefixes lose less, smaller blocks too",
-    "in_flight": "was lost as the prefix was still being computed: send one request of a prefix first, or begin "
-    "sessions less at once",
-    "capacity": "had been evicted: more KV memory, fewer sessions at a time, or shorter prompts",
-    "routing": "was held by another replica or slot: route sessions by their prefix",
-    "unexplained": "should have been there by the engine's rules and was not reported: compare prompts with "
-    "kvswarm lint, and look for other traffic",
+    "granularity": (
+        "The block size limits it",
+        "were lost to whole blocks and last tokens; longer shared prefixes or smaller blocks lose less",
+    ),
+    "in_flight": (
+        "Bursts limit it",
+        "were still being computed when they were asked for again; send one request of a prefix first, or begin fewer "
+        "sessions at once",
+    ),
+    "capacity": (
+        "The KV memory limits it",
+        "had been evicted before they were asked for again; more KV memory, fewer sessions at a time or shorter "
+        "prompts keep more",
+    ),
+    "routing": ("Routing limits it", "were held by another replica or slot; route sessions by their prefix"),
+    "unexplained": (
+        "What the engine's rules do not explain limits it",
+        "should have been there and were not reported; compare prompts with kvswarm lint, and look for other traffic",
+    ),
 }
 
 
@@ -54,6 +70,8 @@ def _works(summary: Summary) -> str:
             f"The cache works less than it should: {of_all}, {could}, and "
             f"{percent(steps.expected / steps.prompt_tokens)} were expected."
         )
+    if steps.measured < _LITTLE * steps.shareable:
+        return f"The cache works by its rules, but serves only {could}: {of_all}."
     return f"The cache works: {of_all}, {could}."
 
 
@@ -66,8 +84,11 @@ def _bought(tails: Sequence[Tail], cost: Prefill) -> str:
             f"; a thousand uncached tokens cost {milliseconds(cost.fit.ms_per_1000)} ms, so hits saved about "
             f"{duration(cost.fit.saved_s)} of waiting, summed over all requests"
         )
-    if hit is None or miss is None:
-        have = "hits" if hit else "misses" if miss else "successful requests that tell"
+    hits, misses = (0 if one is None else one.n for one in (hit, miss))
+    if hit is None or miss is None or min(hits, misses) < _LEAST_OF_EACH:
+        have = (
+            "hits" if not misses else "misses" if not hits else f"{_number(hits, 'hit')} and {_number(misses, 'miss')}"
+        )
         lack = f"there are only {have}" if hit or miss else "there are no successful requests that tell what they hit"
         return f"What it bought in TTFT cannot be seen by comparison: {lack}{saved}."
     ratio = miss.p50_ms / hit.p50_ms if hit.p50_ms else 0
@@ -81,9 +102,11 @@ def _bought(tails: Sequence[Tail], cost: Prefill) -> str:
 
 
 def _limits(summary: Summary, doubts: Sequence[Flag]) -> str:
+    if doubts and doubts[0].key == "check":
+        return doubts[0].sentence
     if doubts:
         others = f", and {len(doubts) - 1} more flag{'s' if len(doubts) > 2 else ''} below" if len(doubts) > 1 else ""
-        return f"These numbers are doubtful ({doubts[0].name}{others}): {doubts[0].sentence.rstrip('.')}."
+        return f"These numbers are doubtful ({doubts[0].name}{others}). {doubts[0].sentence.rstrip('.')}."
     steps = summary.waterfall.steps
     if steps is None:
         return f"What limits it is not known: {summary.waterfall.unknown['steps']}."
@@ -92,14 +115,21 @@ def _limits(summary: Summary, doubts: Sequence[Flag]) -> str:
         return "Nothing could be reused: no prompt began as one before it did."
     if loss < _LEAST_LOSS * steps.prompt_tokens:
         return f"Nothing limits it but the prompts: {_own(steps)} of their tokens were new."
-    return f"{percent(loss / steps.prompt_tokens)} of the prompt tokens {_LIMITS[name]}."
+    limit, what = _LIMITS[name]
+    return f"{limit}: {percent(loss / steps.prompt_tokens)} of the prompt tokens {what}."
 
 
 def _own(steps: Steps) -> str:
     return percent(1 - steps.shareable / steps.prompt_tokens)
 
 
+def _number(n: int, what: str) -> str:
+    return f"{count(n)} {what}" + ("" if n == 1 else "es" if what.endswith("s") else "s")
+
+
 def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:,.1f} s" if seconds < 10 else f"{seconds:,.0f} s"
+    if seconds < 600:
+        return f"{seconds / 60:.1f} minutes"
     return f"{seconds / 60:,.0f} minutes" if seconds < 7_200 else f"{seconds / 3_600:,.1f} hours"

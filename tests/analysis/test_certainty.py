@@ -82,4 +82,14 @@ def test_without_requests_nothing_is_known(make_run: Callable[..., Run]) -> None
     one = found(make_run([]))
     assert (one.hit_rate.value, one.failed.value, one.ttft["p99"].value, one.censored) == (None, None, None, ())
     assert one.steady.sentence().startswith("not known: 0 requests")
-    assert dict(one.lines())["95 % intervals"].startswith("hit rate - (no request tells it), ")
+    assert dict(one.lines())["95 % intervals"] == (
+        "none for hit rate, requests with a hit, failed, TTFT p50, TTFT p90, TTFT p99 (no request tells it)"
+    )
+
+
+def test_why_there_is_no_interval_is_said_once_for_all_it_holds_for(make_run: Callable[..., Run]) -> None:
+    some = [row for row in played() if row["session"] < 3]
+    told = dict(found(make_run(some, phases=PHASES)).lines())["95 % intervals"]
+    assert told.count("3 sessions are too few for an interval") == 1
+    assert told.startswith("requests with a hit ")
+    assert told.endswith("none for hit rate, TTFT p50, TTFT p90, TTFT p99 (3 sessions are too few for an interval)")

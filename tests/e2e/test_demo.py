@@ -45,6 +45,9 @@ def test_the_demo_works_and_shows_what_it_should(demo: tuple[Path, subprocess.Co
     rows = load(next(results.glob("*-demo-agent-loop-cache-on"))).measured
     warm = rows[rows.warmth == "warm"]
     assert warm.cached_tokens.sum() / warm.prompt_tokens.sum() > 0.8
+    (page,) = results.glob("*-demo.html")
+    assert f"Open {page} in a browser" in done.stdout
+    assert "The cache did not work: nothing of" in page.read_text()
     for word in ("caching", "counters", "What to type next", "make run", str(results)):
         assert word in done.stdout
 

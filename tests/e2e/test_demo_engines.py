@@ -19,6 +19,8 @@ def test_it_runs_each_engine_and_notices_what_is_wrong(tmp_path: Path, capfd: py
     shown = capfd.readouterr().out
     for words in ("llama-cpp cold", "exactly equal", "engine llama-cpp: The cache works", "Not here yet: vllm"):
         assert words in shown
+    (page,) = tmp_path.glob("*-demo-engines.html")
+    assert f"Open {page} in a browser" in shown
     (run,) = tmp_path.glob("*-demo-engines-llama-cpp")
     summary = summarise(load(run).only_target())
     assert list(what_is_wrong("x", summary)) == []

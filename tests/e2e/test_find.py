@@ -57,4 +57,7 @@ def test_the_rate_that_is_found_is_below_one_over_the_service_time(
         assert (run.manifest.options["load"], float(run.manifest.options["rate"])) == ("open", rate)
         assert look["limits"][0]["of"] <= len(run.requests)
     assert f"Up to 20 sessions/s meet {SLO}." in done.stdout
+    page = (folder / "report.html").read_text()
+    assert "The sweep over rate" in page
+    assert "goodput/s</a>" in page
     assert "With 95% confidence" in done.stdout

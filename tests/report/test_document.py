@@ -209,7 +209,7 @@ def test_plots_become_files_with_colours_of_their_own(told: RecordedRun, tmp_pat
         "ttft.png",
     ]
     svg = (tmp_path / "plots" / "ttft.svg").read_text()
-    assert "TTFT, distribution" in svg
+    assert "TTFT distribution" in svg
     assert "var(--" not in svg
     assert LIGHT["hit"] in svg
     assert (tmp_path / "plots" / "ttft.png").read_bytes().startswith(b"\x89PNG")
@@ -229,6 +229,44 @@ def browser() -> Iterator[Any]:
     driver = open_browser(chromium, chromedriver)
     yield driver
     driver.quit()
+
+
+WORDS = """
+const done = arguments[0], seen = [];
+const words = [...document.querySelectorAll("main a.term")].filter((word) => word.checkVisibility());
+(async () => {
+  for (const word of words) {
+    const before = scrollY;
+    const gone = new Promise((go) => addEventListener("hashchange", go, { once: true }));
+    const same = location.hash === word.hash;
+    word.click();
+    if (!same) await gone;
+    const { top } = document.querySelector(":target").getBoundingClientRect();
+    const link = document.querySelector(":target a.back, :target + dd a.back");
+    seen.push([word.textContent, word.hash, word.title, top >= 0 && top < innerHeight, link !== null]);
+  }
+  done(seen);
+})();
+"""
+
+
+def test_every_word_with_dots_under_it_is_one_click_from_its_definition(
+    browser: Any, told: RecordedRun, tmp_path: Path
+) -> None:
+    page = page_of(told).replace("scroll-behavior: smooth", "scroll-behavior: auto")
+    (tmp_path / "page.html").write_text(page)
+    browser.get((tmp_path / "page.html").as_uri())
+    clicked = browser.execute_async_script(WORDS)
+    assert len(clicked) > 60
+    meanings = {f"#def-{entry.key}": entry.meaning for entry in ENTRIES}
+    assert any(link.startswith("#note-") for _, link, *_ in clicked)
+    for text, link, title, is_in_view, leads_back in clicked:
+        assert title.startswith(meanings.get(link, text)), text
+        assert is_in_view, text
+        assert leads_back, text
+    browser.find_element("css selector", "a.back").click()
+    browser.execute_async_script("setTimeout(arguments[0], 50)")
+    assert not browser.current_url.endswith(clicked[-1][1])
 
 
 def test_a_browser_draws_every_plot_at_any_width(browser: Any, told: RecordedRun, tmp_path: Path) -> None:

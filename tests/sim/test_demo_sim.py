@@ -29,6 +29,8 @@ def test_it_shows_the_cliff_and_notices_what_is_wrong(tmp_path: Path, capfd: pyt
         assert lines[engine, "0.5"] > lines[engine, "4"] + 20
     (folder,) = tmp_path.glob("*-demo-sim")
     ET.fromstring((folder / "cliff.svg").read_text())
+    assert f"Open {folder / 'report.html'} in a browser" in shown.out
+    assert "Where hits collapse" in (folder / "report.html").read_text()
     for pressure in ("0.5", "4"):
         for run in load(f"pressure-{pressure}", folder).by_target():
             summary = summarise(run)

@@ -6,10 +6,24 @@ from typing import Any
 
 from harness.report.distances import Reuse
 from harness.report.palette import BAD, CARD, HIT, OTHER, TEXT
-from harness.report.plot import LOG, SHARE, Plot, Rows, layer, missing, plot, quantity, tips, upright
+from harness.report.plot import (
+    DASHED,
+    LOG,
+    SHARE,
+    Plot,
+    Rows,
+    colours,
+    dashes,
+    layer,
+    missing,
+    plot,
+    quantity,
+    tips,
+    upright,
+)
 
-_ROOM = 5
-"""As many times the capacity are within the axis, so that its name has room."""
+_ROOM = 2
+"""As many times the capacity are within the axis."""
 TITLE, AMOUNT, CURVE = "Hit rate against reuse distance", "Tokens by reuse distance", "LRU hit rate at every capacity"
 
 
@@ -32,12 +46,17 @@ def distance_plots(
                    "tokens": ("prompt tokens", ",d")})  # fmt: skip
     both: dict[str, Any] = {"x": across, "x2": {"field": "to"}, "y2": {"datum": 0}, "tooltip": told}
     bar = {"type": "rect", "stroke": CARD, "strokeWidth": 1}
-    mark = _capacity(capacity, scale)
+    mark = _capacity(capacity, across)
+    rate_up = upright("rate", scale=SHARE, form=".0%")
+    # A bar of no height would look as if nothing was known.
+    of_none = [row for row in rows if not row["rate"]]
+    line = {"type": "rule", "color": HIT, "strokeWidth": 3}
+    none = [layer(line, of_none, x=across, x2={"field": "to"}, y=rate_up)] if of_none else []
     return [
-        plot(names[0], TITLE, "% of such prompt tokens that came from the cache",
-             [layer(bar | {"color": HIT}, rows, y=upright("rate", scale=SHARE, form=".0%"), **both), *mark]),
+        plot(names[0], TITLE, "% of such tokens",
+             [layer(bar | {"color": HIT}, rows, y=rate_up, **both), *none, *mark]),
         plot(names[1], AMOUNT, "prompt tokens",
-             [layer(bar | {"color": OTHER}, rows, y=upright("tokens"), **both), *mark[:1]], height=110),
+             [layer(bar | {"color": OTHER}, rows, y=upright("tokens"), **both), *mark], height=110),
         _curve(names[2], reuse, capacity, rate),
     ]  # fmt: skip
 
@@ -54,7 +73,7 @@ def _curve(name: str, reuse: Reuse, capacity: int | None, rate: float | None) ->
     told = tips(capacity=("capacity, tokens", ",.0f"), rate=("hit rate", ".1%"))
     line = layer({"type": "line", "interpolate": "step-after", "color": TEXT}, rows, x=across, y=up)
     points = layer({"type": "point", "opacity": 0, "size": 120}, rows, x=across, y=up, tooltip=told)
-    layers = [line, points, *_capacity(capacity, scale)]
+    layers = [line, points, *_capacity(capacity, across)]
     if capacity and rate is not None:
         at: Rows = [{"capacity": capacity, "rate": rate}]
         dot = {"type": "point", "filled": True, "size": 90, "color": HIT, "opacity": 1}
@@ -62,14 +81,13 @@ def _curve(name: str, reuse: Reuse, capacity: int | None, rate: float | None) ->
     return plot(name, CURVE, "% of all prompt tokens", layers)
 
 
-def _capacity(capacity: int | None, scale: dict[str, Any]) -> list[dict[str, Any]]:
-    """An upright line at the capacity, with its name."""
+def _capacity(capacity: int | None, across: dict[str, Any]) -> list[dict[str, Any]]:
+    """An upright line at the capacity, which the legend names."""
     if not capacity:
         return []
-    rows = [{"capacity": capacity, "name": "KV capacity"}]
-    across = quantity("capacity", scale=scale)
-    text = {"type": "text", "align": "left", "baseline": "top", "dx": 5, "dy": 3, "color": BAD}
-    return [
-        layer({"type": "rule", "color": BAD, "strokeDash": [4, 3], "strokeWidth": 1.5}, rows, x=across),
-        layer(text, rows, x=across, y={"value": 0}, text={"field": "name"}),
-    ]
+    rows = [{"capacity": capacity, "which": "KV capacity"}]
+    named = {
+        "color": colours("which", {"KV capacity": BAD}),
+        "strokeDash": dashes("which", {"KV capacity": DASHED}),
+    }
+    return [layer({"type": "rule", "strokeWidth": 1.5}, rows, x=across | {"field": "capacity"}, **named)]

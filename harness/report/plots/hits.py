@@ -26,38 +26,71 @@ from harness.report.plot import (
     upright,
 )
 
-_REQUESTS, _COUNTERS, _EXPECTED = "measured, by requests", "by the server's counters", "expected"
-_COLOURS = {_REQUESTS: HIT, _COUNTERS: OTHER, _EXPECTED: EXPECTED}
-_DASHES = {_REQUESTS: SOLID, _COUNTERS: DASHED, _EXPECTED: SOLID}
+_MEASURED, _EXPECTED = "measured", "expected"
 TITLE = "Hit rate over time"
 SETS = "Working set and capacity"
 
 
 def hits_plot(
-    name: str, end_s: float, requests: Sequence[Rate], counters: Sequence[Rate], expected: Sequence[Rate]
+    name: str,
+    end_s: float,
+    requests: Sequence[Rate],
+    counters: Sequence[Rate],
+    expected: Sequence[Rate],
+    measured: Sequence[Rate],
 ) -> Plot:
-    """Steps: each value is of a stretch of time."""
-    rows = [*_steps(_EXPECTED, expected), *_steps(_COUNTERS, counters), *_steps(_REQUESTS, requests)]
-    if not any(row["rate"] is not None for row in rows):
+    """Steps: each value is of a stretch of time. `measured` is of those of `expected`, drawn as strongly as it; the
+    shorter ones of `requests` and `counters` are thin.
+    """
+    by_bin = {
+        f"measured, {_every(requests)}": (requests, HIT, DOTTED if measured else SOLID),
+        f"by the server's counters, {_every(counters)}": (counters, OTHER, DASHED),
+    }
+    by_tenth = {_MEASURED: (measured, HIT, SOLID), _EXPECTED: (expected, EXPECTED, DASHED)}
+    rows = {which: _steps(which, rates) for which, (rates, *_) in (by_tenth | by_bin).items() if _known(rates)}
+    if not rows:
         return missing(name, TITLE, "No hit rate over time: no request and no counter tells what was hit.")
-    present = {row["which"] for row in rows}
-    told = tips(which=("", ""), at=("seconds", ".1f"), rate=("hit rate", ".1%"), tokens=("prompt tokens", ",d"))
-    lines = layer(
-        {"type": "line", "interpolate": "step-after", "invalid": "break-paths-show-path-domains"},
-        rows,
-        x=seconds("at", end_s),
-        y=upright("rate", scale=SHARE, form=".0%"),
-        color=colours("which", {name: colour for name, colour in _COLOURS.items() if name in present}),
-        strokeDash=dashes("which", {name: dash for name, dash in _DASHES.items() if name in present}),
-    )
+    looks = {which: (colour, dash) for which, (_, colour, dash) in (by_tenth | by_bin).items() if which in rows}
+    axes = {"x": seconds("at", end_s), "y": upright("rate", scale=SHARE, form=".0%")}
+    lines = [
+        layer(
+            {"type": "line", "interpolate": "step-after", "strokeWidth": width}
+            | {"invalid": "break-paths-show-path-domains"},
+            [row for which in group if which in rows for row in rows[which]],
+            color=colours("which", {which: colour for which, (colour, _) in looks.items()}),
+            strokeDash=dashes("which", {which: dash for which, (_, dash) in looks.items()}),
+            **axes,
+        )
+        for group, width in ((by_bin, 1.2), ([_MEASURED], 3.6), ([_EXPECTED], 1.8))
+        if any(which in rows for which in group)
+    ]
     points = layer(
         {"type": "point", "opacity": 0, "size": 200},
-        [row | {"at": row["middle"]} for row in rows if row["rate"] is not None and "middle" in row],
-        x=seconds("at", end_s),
-        y=upright("rate", scale=SHARE, form=".0%"),
-        tooltip=told,
+        [
+            row | {"at": row["middle"]}
+            for some in rows.values()
+            for row in some
+            if row["rate"] is not None and "middle" in row
+        ],
+        tooltip=tips(which=("", ""), at=("seconds", ".1f"), rate=("hit rate", ".1%"), tokens=("prompt tokens", ",d")),
+        **axes,
     )
-    return plot(name, TITLE, "% of the prompt tokens", [lines, points])
+    # Where the model is right its line lies on the other: rings show that it is there.
+    rings = layer(
+        {"type": "point", "size": 60, "strokeWidth": 1.5, "color": EXPECTED},
+        [row | {"at": row["middle"]} for row in rows.get(_EXPECTED, ()) if "middle" in row],
+        **axes,
+    )
+    return plot(name, TITLE, "% of the prompt tokens", [*lines, *([rings] if _EXPECTED in rows else []), points])
+
+
+def _known(rates: Sequence[Rate]) -> bool:
+    return any(one.rate is not None for one in rates)
+
+
+def _every(rates: Sequence[Rate]) -> str:
+    width_s = rates[0].end_s - rates[0].start_s if rates else 1.0
+    return "each second" if width_s == 1 else f"every {width_s:g} s"
 
 
 def _steps(which: str, rates: Sequence[Rate]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from harness.report.tails import Tail, Time
 
 COLOURS = {"hit": HIT, "miss": MISS, "not told": OTHER}
 NAMES = {"ttft_ms": "TTFT", "tpot_ms": "TPOT"}
-_MARKS = [1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, *(10**-power for power in (3, 4, 5, 6, 7))]
+_MARKS = [10.0**-power for power in range(8)]
 """Of the axis of shares that took longer."""
 _LACKS = {
     "ttft_ms": "no successful request has one",
@@ -19,14 +19,14 @@ _LACKS = {
 
 
 def ecdf_plot(name: str, time: Time, tails: Sequence[Tail], range_ms: tuple[float, float]) -> Plot:
-    title = f"{NAMES[time]}, distribution"
+    title = f"{NAMES[time]} distribution"
     if not tails:
         return missing(name, title, f"No {NAMES[time]}: {_LACKS[time]}.")
     return _plot(name, title, time, tails, range_ms, upright("share", scale={"domain": [0, 1]}, form=".0%"), False)
 
 
 def tail_plot(name: str, time: Time, tails: Sequence[Tail], range_ms: tuple[float, float]) -> Plot:
-    title = f"{NAMES[time]}, tail"
+    title = f"{NAMES[time]} tail"
     if not tails:
         return missing(name, title, f"No tail of {NAMES[time]}: {_LACKS[time]}.")
     least = min(1 / max(one.n for one in tails), 0.1)
@@ -41,7 +41,7 @@ def _plot(
     rows = [
         {"which": one.which, "share": share, "above": 1 - share, "ms": round(value, 4)}
         for one in tails
-        for share, value in one.curve
+        for share, value in (one.curve if tail else (*one.curve, (1.0, one.longest_ms)))
         if value > 0
     ]
     across = quantity("ms", f"{NAMES[time]}, ms", scale=LOG | {"domain": list(range_ms)}, axis={"format": ",~r"})
@@ -55,5 +55,5 @@ def _plot(
         color=colours("which", {which: colour for which, colour in COLOURS.items() if which in present}),
     )
     points = layer({"type": "point", "opacity": 0, "size": 120, "clip": True}, rows, x=across, y=up, tooltip=told)
-    unit = "% of requests that took longer, log scale" if tail else "% of requests that took at most as long"
+    unit = "% beyond that time, log scale" if tail else "% up to that time"
     return plot(name, title, unit, [line, points])

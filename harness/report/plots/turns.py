@@ -75,4 +75,10 @@ def _rates(name: str, turns: Sequence[Turn]) -> Plot:
         y2={"datum": 0},
         tooltip=tips(turn=("turn", "d"), rate=("hit rate", ".1%"), n=("requests", ",d")),
     )
-    return plot(name, RATES, "% of the prompt tokens", [bar])
+    # A bar of no height would look as if nothing was known.
+    none = [row for row in ends if not row["rate"]]
+    line = layer(
+        {"type": "rule", "color": HIT, "strokeWidth": 3}, none,
+        x=across | {"field": "from"}, x2={"field": "to"}, y=upright("rate", scale=SHARE, form=".0%"),
+    )  # fmt: skip
+    return plot(name, RATES, "% of the prompt tokens", [bar, *([line] if none else [])])

@@ -23,7 +23,7 @@ _STEPS = {
 """Field of `Steps` -> its name, and the colour of its bar."""
 _INSIDE = 0.86
 """A bar that ends beyond this share has its number inside."""
-TITLE, UNIT = "Where the hit rate went", "% of all prompt tokens"
+TITLE, UNIT = "Waterfall", "% of all prompt tokens"
 
 
 def waterfall_plot(name: str, fall: Waterfall) -> Plot:
