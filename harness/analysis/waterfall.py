@@ -44,6 +44,8 @@ class Waterfall:
     """None: `unknown` says why."""
     model: str
     """The cache that was modelled, in words."""
+    caching_is_off: bool
+    """There is no room at all: capacity takes all that is left."""
     unknown: Mapping[str, str]
     """Step, or "steps" -> why it is not known."""
     assumptions: tuple[str, ...]
@@ -83,6 +85,7 @@ def waterfall(log: RequestLog, target: TargetRecord) -> Waterfall:
     return Waterfall(
         steps=summed(counted, unknown) if len(counted) else None,
         model=cache.name,
+        caching_is_off=cache.is_off,
         unknown=unknown,
         assumptions=(*cache.assumptions, *silent_requests(log), *_other_lengths(log)),
         traffic=len(log.requests),

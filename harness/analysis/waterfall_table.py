@@ -39,6 +39,7 @@ _LOSSES = {
     "routing": "routing: held by another slot or replica than the one that answered",
     "unexplained": "unexplained: by the rules of the engine they were there, and it did not report them",
 }
+_OFF = "capacity: prefix caching is off, so nothing was kept"
 
 
 def waterfall_table(sides: Sides, notes: Footnotes) -> Table | None:
@@ -58,7 +59,7 @@ def waterfall_lines(fall: Waterfall) -> Iterator[str]:
     steps = fall.steps
     if steps is None:
         return
-    yield _biggest_loss(steps)
+    yield _biggest_loss(steps, fall.caching_is_off)
     if steps.measured is not None:
         of_all = "" if not fall.not_compared else f" ({fall.not_compared} more report no cached tokens)"
         yield f"As expected, to the token: {fall.exact} of {steps.requests} requests{of_all}"
@@ -87,13 +88,14 @@ def _tokens(value: int) -> str:
     return f"{tokens(value)} token{'' if value == 1 else 's'}"
 
 
-def _biggest_loss(steps: Steps) -> str:
+def _biggest_loss(steps: Steps, caching_is_off: bool) -> str:
     name, loss = max(steps.losses.items(), key=lambda item: item[1])
     if not steps.shareable:
         return "Nothing was shareable: no prompt began as one before it did"
     if loss <= 0:
         return "Nothing that was shareable was lost"
-    return f"Biggest loss: {_tokens(loss)} ({_share(loss, steps)} of all prompt tokens), {_LOSSES[name]}"
+    why = _OFF if name == "capacity" and caching_is_off else _LOSSES[name]
+    return f"Biggest loss: {_tokens(loss)} ({_share(loss, steps)} of all prompt tokens), {why}"
 
 
 def _contribution(one: Contributor) -> str:

@@ -45,7 +45,9 @@ ENTRIES = (
     Entry("in-flight", "in flight", "Lost as it was still being computed by a request under way.", "",
           ("- in flight", "in flight"),
           said_as=("still being computed",)),
-    Entry("capacity", "capacity", "Lost as it had been evicted at the engine's real KV capacity.", "",
+    Entry("capacity", "capacity",
+          "Lost as it had been evicted at the engine's real KV capacity; all that is left where prefix caching is off.",
+          "",
           ("- capacity", "capacity", "lost to capacity", "evicted"), said_as=("evicted", "capacity: evicted")),
     Entry("kv-capacity", "KV capacity",
           "Tokens that the engine's KV cache has room for, running requests included, as the engine itself says; where "

@@ -9,6 +9,7 @@ import pytest
 from harness.analysis.request_log import read_log
 from harness.analysis.steps import Steps
 from harness.analysis.waterfall import Waterfall, waterfall
+from harness.analysis.waterfall_table import waterfall_lines
 from harness.record.manifest import StartUpCheck
 from harness.workload.content import content_id
 from tests.analysis.rows import Row
@@ -192,7 +193,14 @@ def test_without_a_known_capacity_the_steps_end_in_flight() -> None:
 @pytest.mark.parametrize("told", [{"prefix_caching": False}, {}])
 def test_a_cache_that_is_off_keeps_nothing(told: dict[str, Any]) -> None:
     check = StartUpCheck(verdict="works" if told else "caching-off", sentence="", granularity_tokens=None, probes=())
-    assert lost(steps_of(HERD, SGLANG | told, check=check)) == (300, 3, 198, 99, 0, 0)
+    fall = fall_of(HERD, SGLANG | told, check=check)
+    assert fall.steps is not None
+    assert lost(fall.steps) == (300, 3, 198, 99, 0, 0)
+    lost_later = fall_of([sent([(A, 100)], 0, 10, 20), sent([(A, 100)], 30, 40, 50)], SGLANG | told, check=check)
+    words = next(waterfall_lines(lost_later))
+    assert words == (
+        "Biggest loss: 99 tokens (49.5 % of all prompt tokens), capacity: prefix caching is off, so nothing was kept"
+    )
 
 
 def test_several_replicas_are_one_cache_and_what_is_lost_between_them_is_not_known() -> None:
