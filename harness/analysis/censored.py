@@ -13,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.latency import quantile
-from harness.analysis.numbers import count, milliseconds
+from harness.analysis.numbers import between, count, with_unit
 
 Floats = npt.NDArray[np.float64]
 
 SHARES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
+_MOST_ALIKE = 1 + 1e-4
+"""Bounds that are no further apart are one figure."""
 MATTERS = 0.05
 """A percentile without the cut-off requests is in doubt if it may be higher by more than this part of it."""
 
@@ -65,16 +67,19 @@ class Censored:
             return None
         asked = f"{count(self.cut_off)} of {count(self.requests)} requests"
         return (
-            f"{self.what}: the end of the run cut off {asked} (the oldest after {milliseconds(self.oldest_ms)} ms), "
+            f"{self.what}: the end of the run cut off {asked} (the oldest after {with_unit(self.oldest_ms)}), "
             f"which the tables leave out; {'; '.join(map(_doubt, doubtful))}. A longer run leaves less in doubt."
         )
 
 
 def _doubt(one: Bounds) -> str:
-    without, low = milliseconds(one.without_ms), milliseconds(one.low_ms)
-    between = f"at least {low}" if math.isinf(one.high_ms) else f"between {low} and {milliseconds(one.high_ms)}"
-    guess = "" if one.kaplan_meier_ms is None else f", by Kaplan-Meier {milliseconds(one.kaplan_meier_ms)}"
-    return f"{one.name} is {between} ms{guess} (the tables have {without})"
+    if math.isinf(one.high_ms):
+        where = f"at least {with_unit(one.low_ms)}"
+    else:
+        ends = between(one.low_ms, one.high_ms, with_unit, "and")
+        where = with_unit(one.low_ms) if one.high_ms <= _MOST_ALIKE * one.low_ms else f"between {ends}"
+    guess = "" if one.kaplan_meier_ms is None else f", by Kaplan-Meier {with_unit(one.kaplan_meier_ms)}"
+    return f"{one.name} is {where}{guess} (the tables have {with_unit(one.without_ms)})"
 
 
 def censored(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from harness.analysis.censored import SHARES, Censored, censored
-from harness.analysis.numbers import milliseconds, percent
+from harness.analysis.numbers import between, percent, with_unit
 from harness.analysis.steady import Steadiness, steadiness
 from harness.analysis.steady_series import in_flight_series, median_series, ratio_series
 from harness.record.manifest import Phase
@@ -20,8 +20,8 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 COLUMNS = (
-    "phase", "status", "session", "t_due", "t_send", "t_end", "ttft_ms", "ttft_due_ms", "e2e_ms", "cached_tokens",
-    "prompt_tokens",
+    "phase", "status", "session", "t_due", "t_send", "t_last", "t_end", "ttft_ms", "ttft_due_ms", "e2e_ms",
+    "cached_tokens", "prompt_tokens",
 )  # fmt: skip
 """Of `requests`, that `certainty` looks at."""
 MOST_REQUESTS = 1_000_000
@@ -63,10 +63,8 @@ class Certainty:
         for name, one in (rates | times).items():
             if one.low is None or one.high is None:
                 lacking.setdefault(one.reason, []).append(name)
-            elif name in rates:
-                told.append(f"{name} {percent(one.low)} to {percent(one.high)}")
             else:
-                told.append(f"{name} {milliseconds(one.low)} to {milliseconds(one.high)} ms")
+                told.append(f"{name} {between(one.low, one.high, percent if name in rates else with_unit)}")
         parts = [f"{', '.join(told)}; over sessions"] if told else []
         parts += [f"none for {', '.join(names)} ({reason})" for reason, names in lacking.items()]
         return "; ".join(parts)
@@ -110,8 +108,10 @@ def _steady(rows: pd.DataFrame, cached: Floats, prompt: Floats, phases: Sequence
     begin_ns = min((phase.start_ns for phase in phases if phase.phase in ("ramp", "measure")), default=0)
     measured_ns = min((phase.start_ns for phase in phases if phase.phase == "measure"), default=begin_ns)
     sent_s = (rows["t_send"].to_numpy(dtype=np.int64, na_value=0)[load] - begin_ns) / 1e9
-    ends_ns = rows["t_end"].to_numpy(dtype=np.int64, na_value=-1)[load]
-    ended_s = np.where(ends_ns < 0, np.inf, (ends_ns - begin_ns) / 1e9)
+    stamps = (rows[name].to_numpy(dtype=np.int64, na_value=-1)[load] for name in ("t_send", "t_last", "t_end"))
+    # As in the page's plot: one that failed was under way until its last sign, and one that was cut off to the end.
+    is_cut_off = _is(rows["status"], "cancelled")[load]
+    ended_s = np.where(is_cut_off, np.inf, (np.maximum.reduce(list(stamps)) - begin_ns) / 1e9)
     series = [
         ratio_series("hit rate", sent_s, cached[load], prompt[load]),
         median_series("TTFT p50", sent_s, _floats(rows, "ttft_ms")[load]),

@@ -125,7 +125,8 @@ def _ttft_of_longer(rows: pd.DataFrame) -> Sample:
 
 
 def _whole_over_tokens(rows: pd.DataFrame) -> Sample:
-    return _known(_over(_connecting(rows) + _ms(rows, "t_end", "t_send"), _tokens(rows)))
+    tokens, times = _tokens(rows), _connecting(rows) + _ms(rows, "t_end", "t_send")
+    return _known(np.where(tokens == 0, 0.0 * times, _over(times, tokens)))
 
 
 def _token_gaps(rows: pd.DataFrame) -> Sample:
@@ -182,7 +183,7 @@ DEFINITIONS: Mapping[Tool, Mapping[Figure, Definition]] = {
     "inference-perf": {
         "ttft": Definition(f"{_TTFT}, where n > 1", "ttft_ms", _ttft_of_longer),
         "tpot": Definition(_TPOT, "tpot_ms", _per_later_token("t_last")),
-        "ntpot": Definition("(t_end - start) / n: TTFT included", None, _whole_over_tokens),
+        "ntpot": Definition("(t_end - start) / n: TTFT included; 0 where n is 0", None, _whole_over_tokens),
         "itl": Definition(f"{_ITL}, and 0 for each token that came in one chunk with another", "itl_ms", _token_gaps),
         "e2e": Definition(_E2E_TO_END, "e2e_ms", _from_connecting("t_end")),
     },

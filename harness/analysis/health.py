@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from harness.analysis.numbers import UNKNOWN, count, milliseconds, percent
+from harness.analysis.numbers import UNKNOWN, count, percent, with_unit
 from harness.analysis.rows import Rows
 from harness.record.bottleneck import Bottleneck, bottleneck
 
@@ -70,8 +70,8 @@ class Health:
         """How the workers did, in words."""
         if not self.seconds:
             return f"{UNKNOWN} (harness health was not recorded)"
-        lag, share = milliseconds(self.loop_lag_max_ms), percent(self.cpu_share_max)
-        text = f"loop late by at most {lag} ms, at most {share} of a core"
+        lag, share = with_unit(self.loop_lag_max_ms), percent(self.cpu_share_max)
+        text = f"loop late by at most {lag}, at most {share} of a core"
         if self.socket_errors:
             text += f", {count(self.socket_errors)} socket errors"
         return f"{text}; the bottleneck in {len(self.marked) or 'none'} of {self.seconds} worker seconds"

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 from rich import box
 from rich.table import Table
 
-from harness.analysis.numbers import UNKNOWN, milliseconds, percent
+from harness.analysis.numbers import UNKNOWN, milliseconds, percent, with_unit
 from harness.analysis.summary import Summary
 
 MEANING = (
@@ -108,7 +108,7 @@ def _axes(slowest_ms: float | None) -> Iterator[str]:
         yield f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y}" y2="{y}"/>'
         yield f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{part * 20} %</text>'
         if slowest_ms is not None:
-            yield f'<text class="grey" x="{right + 8}" y="{y + 4}">{milliseconds(slowest_ms * part / 5)} ms</text>'
+            yield f'<text class="grey" x="{right + 8}" y="{y + 4}">{with_unit(slowest_ms * part / 5)}</text>'
     yield f'<line class="axis" x1="{_LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>'
     yield f'<line class="axis" x1="{_LEFT}" x2="{_LEFT}" y1="{_TOP}" y2="{bottom}"/>'
 

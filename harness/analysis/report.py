@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.analysis.flags import doubts, flags
 from harness.analysis.level_table import level_table
-from harness.analysis.numbers import UNKNOWN, milliseconds
+from harness.analysis.numbers import UNKNOWN, between, with_unit
 from harness.analysis.run import Run
 from harness.analysis.summary import Summary, summarise
 from harness.analysis.tables import Footnotes, Sides, hit_table, kinds, latency_table
@@ -23,9 +24,6 @@ from harness.analysis.target_tables import check_table, identity_table, server_t
 from harness.analysis.trust import trust_table
 from harness.analysis.waterfall_table import waterfall_lines, waterfall_table
 from harness.analysis.working_set_table import working_set_table
-
-WORKS = "works"
-"""The verdict of a start-up check that found nothing wrong."""
 
 
 def render(runs: Sequence[Run], console: Console) -> None:
@@ -37,13 +35,12 @@ def render(runs: Sequence[Run], console: Console) -> None:
     named = [(run, f" of {run.manifest.run_id}" if len(runs) > 1 else "") for run in runs]
     for line in _legend(runs, sides):
         _say(console, line, style="bold")
+    for run, which in named:
+        for problem in run.problems:
+            _say(console, f"Problem{which}: {problem}", style="red")
     for number, summary in sides.numbered():
-        if summary.check and summary.check.verdict != WORKS:
-            _say(console, f"Problem: {sides.prefix(number)}start-up check: {summary.check.sentence}", style="red")
-        for problem in summary.contamination.problems:
-            _say(console, f"Problem: {sides.prefix(number)}{problem}", style="red")
-        if warning := summary.health.warning():
-            _say(console, f"Problem: {sides.prefix(number)}{warning}", style="red")
+        for flag in doubts(summary):
+            _say(console, f"Problem: {sides.prefix(number)}{flag.name}: {flag.sentence}", style="red")
     _section(console, "Who answered", identity_table(sides, notes))
     _section(console, "Start-up check", check_table(sides, notes))
     for number, summary in sides.numbered():
@@ -72,11 +69,12 @@ def render(runs: Sequence[Run], console: Console) -> None:
     for number, summary in sides.numbered():
         title = f"{sides.name(number).capitalize()}: how far to trust it" if number else "How far to trust it"
         _section(console, title, trust_table(summary, notes))
-    _paragraph(console, [("red", f"Problem{which}: {problem}") for run, which in named for problem in run.problems])
     _paragraph(console, [("", f"Note{which}: {sentence}") for run, which in named for sentence in run.manifest.notes])
     for number, summary in sides.numbered():
         herds = summary.herds.sentence()
-        sentences = (*summary.contamination.notes, f"{herds}{summary.coverage.beside()}" if herds else None)
+        marked = (flag for flag in flags(summary) if flag.key == "bottleneck" and summary.health.marked)
+        slight = [flag.sentence for flag in marked if flag.verdict == "open"]
+        sentences = (*summary.contamination.notes, *slight, f"{herds}{summary.coverage.beside()}" if herds else None)
         _paragraph(console, [("", f"Note: {sides.prefix(number)}{sentence}") for sentence in sentences if sentence])
     _paragraph(console, [("dim", note) for note in notes.all()])
 
@@ -84,7 +82,8 @@ def render(runs: Sequence[Run], console: Console) -> None:
 def as_json(runs: Sequence[Run]) -> str:
     """The same numbers as JSON text: {"runs": [{..., "targets": [...]}, ...]}.
 
-    The keys of a target are the fields of `harness.analysis.summary.Summary`. Null is "not known"; an infinite
+    The keys of a target are the fields of `harness.analysis.summary.Summary`, and `problems`: what makes its numbers
+    doubtful, each with a name and a sentence; those of a run are of its record. Null is "not known"; an infinite
     percentile is the text "inf".
     """
     return json.dumps({"runs": [_run_as_json(run) for run in runs]}, indent=2, allow_nan=False)
@@ -96,10 +95,15 @@ def _run_as_json(run: Run) -> dict[str, Any]:
         "state": run.manifest.state,
         "scenario": run.manifest.scenario_name,
         "together": run.manifest.together,
-        "targets": [_plain(asdict(summarise(of_target))) for of_target in run.by_target()],
+        "targets": [_target_as_json(summarise(of_target)) for of_target in run.by_target()],
         "problems": list(run.problems),
         "notes": run.manifest.notes,
     }
+
+
+def _target_as_json(summary: Summary) -> dict[str, Any]:
+    problems = [{"name": flag.name, "sentence": flag.sentence} for flag in doubts(summary)]
+    return {**_plain(asdict(summary)), "problems": problems}
 
 
 def _plain(value: Any) -> Any:
@@ -168,9 +172,9 @@ def _warm_to_cold(sides: Sides, kind: str, scenario: str) -> Iterator[str]:
         for pair in summary.warm_to_cold:
             if (pair.kind, pair.scenario) != (kind, scenario):
                 continue
-            if pair.ratio is None:
+            if pair.ratio is None or pair.warm_ttft_ms is None or pair.cold_ttft_ms is None:
                 text = f"warm TTFT against cold: {UNKNOWN} (it takes successful requests of both)"
             else:
-                both = f"medians {milliseconds(pair.warm_ttft_ms)} and {milliseconds(pair.cold_ttft_ms)} ms"
-                text = f"warm TTFT is {pair.ratio:.2f} of cold ({both})"
+                both = between(pair.warm_ttft_ms, pair.cold_ttft_ms, with_unit, "and")
+                text = f"warm TTFT is {pair.ratio:.2f} of cold (medians {both})"
             yield f"{sides.prefix(number)}{text}"

@@ -3,7 +3,7 @@
 Of each series the windows that are left out at the start are those of MSER-5 (White, Simulation 69, 1997; in batches of
 five requests or more): what is left has the smallest error of its mean. MSER alone often leaves out what is chance, and
 does not see that a series drifts on, so what it finds must also be a change that chance does not explain, and one that
-is large enough to matter.
+is large enough to matter. A few windows that leave the level and come back to it are a disturbance, and no start.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.numbers import milliseconds, percent
+from harness.analysis.disturbance import Disturbance, disturbances
+from harness.analysis.numbers import percent, with_unit
 from harness.analysis.steady_series import BATCH, Kind, Series
 
 Floats = npt.NDArray[np.float64]
 
 LEAST_WINDOWS = 40
 """Of fewer nothing can be told."""
+_AT_ONCE_S = 1.0
+"""What is over before that is told by its requests: they were sent at once."""
 _CRITICAL = 4.0
 """Standard errors that a change must have: more than the usual two, as MSER chooses the place that differs most."""
 _MOST_CORRELATED = 0.95
@@ -41,19 +44,39 @@ class Settled:
     from_s: float | None
     """From when on it is steady; 0: from the start; None: not by the end."""
     first: float
-    """Mean of the first windows of what it went through."""
+    """Mean of what is left out; of the time before the last change, or of the first windows, of one that never is."""
     then: float
-    """Mean of the time in which it is steady, or of the last windows of one that never is."""
+    """Mean of the time in which it is steady, or since the last change, or of the last windows."""
+    changed_s: float | None = None
+    """When one that is never steady changed last; None: all the time."""
+    disturbed: tuple[Disturbance, ...] = ()
+    """In order of time."""
 
     def sentence(self) -> str | None:
         """None: steady from the start."""
         if self.from_s == 0:
             return None
         way = "rises" if self.then > self.first else "falls"
-        values = f"{_shown(self.kind, self.first)} -> {_shown(self.kind, self.then)}"
+        before, after = _shown(self.kind, self.first), _shown(self.kind, self.then)
         if self.from_s is None:
-            return f"{self.name} still {way} at the end: {values}"
-        return f"{self.name} still {way} until {_seconds(self.from_s)}: {values}"
+            when = "at the end" if self.changed_s is None else f"at {_seconds(self.changed_s)}, in the second half"
+            return f"{self.name} still {way} {when}: {before} -> {after}"
+        if self.from_s < _AT_ONCE_S:
+            return f"{self.name} is {before} in the first requests, and then {after}"
+        return f"{self.name} still {way} until {_seconds(self.from_s)}: {before} -> {after}"
+
+    def disturbance(self) -> str | None:
+        """The largest one, in words; None: there is none."""
+        if not self.disturbed:
+            return None
+        one = max(self.disturbed, key=lambda each: abs(each.value - each.around))
+        values = f"{_shown(self.kind, one.value)} against {_shown(self.kind, one.around)}"
+        more = (
+            f", and {len(self.disturbed) - 1} more time{'s' if len(self.disturbed) > 2 else ''}"
+            if len(self.disturbed) > 1
+            else ""
+        )
+        return f"{self.name} was disturbed at {_seconds(one.at_s)}{more}: {values}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +102,19 @@ class Steadiness:
         """When, and why."""
         if not self.settled:
             return f"not known: {self.requests} requests are fewer than the {LEAST_WINDOWS * BATCH} that it takes"
-        whys = "; ".join(why for one in self.settled if (why := one.sentence()))
+        passing = [text for one in self.settled if (text := one.disturbance())]
+        whys = "; ".join([*(why for one in self.settled if (why := one.sentence())), *passing])
         if self.from_s is None:
             return f"never steady: {whys}. The numbers are of a change: let it run longer, or give it a ramp."
         if self.from_s == 0:
-            return "steady from the start"
-        text = f"steady from {_seconds(self.from_s)} on: {whys}"
+            return "; ".join(["steady from the start", *passing])
+        after = "within a second" if self.from_s < _AT_ONCE_S else f"from {_seconds(self.from_s)} on"
+        text = f"steady {after}: {whys}"
         if self.declared_is_enough:
             return f"{text}. The ramp of {_seconds(self.measured_from_s)} leaves that out."
-        late = _seconds(self.from_s - self.measured_from_s)
-        return f"{text}. The first {late} that were measured are not: a ramp of {ceil(self.from_s)} s leaves them out."
+        late = self.from_s - self.measured_from_s
+        some = "requests" if late < _AT_ONCE_S else _seconds(late)
+        return f"{text}. The first {some} that were measured are not: a ramp of {ceil(self.from_s)} s leaves them out."
 
 
 def _seconds(value_s: float) -> str:
@@ -98,7 +124,7 @@ def _seconds(value_s: float) -> str:
 def _shown(kind: Kind, value: float) -> str:
     if kind == "share":
         return percent(value)
-    return f"{milliseconds(value)} ms" if kind == "ms" else f"{value:.1f}"
+    return with_unit(value) if kind == "ms" else f"{value:.1f}"
 
 
 def steadiness(series: Sequence[Series], requests: int, measured_from_s: float = 0.0) -> Steadiness:
@@ -117,20 +143,37 @@ def settle(series: Series) -> Settled:
     for a run that is too short, or if what is left drifts, it never settles. All of it has to matter, and to be beyond
     chance.
     """
-    scale, values = series.scale, series.values
     least = HIT_RATE_MATTERS if series.kind == "share" else float(np.log1p(RATIO_MATTERS))
+    disturbed, is_level = disturbances(series, least)
+    scale, values, end_s = series.scale[is_level], series.values[is_level], series.end_s[is_level]
     half = len(scale) // 2
     # The last fifth is not looked at by itself: so few are alike by chance.
     late, place = mser(scale, len(scale) - len(scale) // 5), mser(scale, half)
-    if not _is_step(scale[:place], scale[place:], least):
-        place = 0
-    is_late = late > half and _is_step(scale[half:late], scale[late:], least)
-    if is_late or _drifts(scale[place:], least):
-        return Settled(series.name, series.kind, None, _edge(values, 0), _edge(values, len(values)))
+    place = place if _is_step(scale[:place], scale[place:], least) else 0
+    sooner = _back(scale, place, least)
+    place = place if _drifts(scale[sooner:], least) else sooner
+    level, rest = float(values[:place].mean()) if place else _edge(values, 0), float(values[place:].mean())
+    if late > half and _is_step(scale[half:late], scale[late:], least):
+        late = half + max(1, _back(scale[half:], late - half, least))
+        before, after = float(values[half:late].mean()), float(values[late:].mean())
+        return Settled(series.name, series.kind, None, before, after, float(end_s[late - 1]), disturbed)
+    if _drifts(scale[place:], least):
+        first, last = _edge(values[place:], 0), _edge(values, len(values))
+        return Settled(series.name, series.kind, None, first, last, None, disturbed)
+    return Settled(series.name, series.kind, float(end_s[place - 1]) if place else 0.0, level, rest, None, disturbed)
+
+
+def _back(scale: Floats, place: int, least: float) -> int:
+    """Less to leave out: what comes before `place` is at the level already if it is no more off than `least` / 2 in the
+    mean, on the side of the start. Where a start was far off, MSER stops at any dip after it.
+    """
     if place == 0:
-        return Settled(series.name, series.kind, 0.0, _edge(values, 0), float(values.mean()))
-    first = _edge(values[:place], 0)
-    return Settled(series.name, series.kind, float(series.end_s[place - 1]), first, float(values[place:].mean()))
+        return 0
+    rest = scale[place:].mean()
+    off = np.maximum((scale[:place] - rest) * np.sign(scale[:place].mean() - rest), 0.0)
+    means = (np.cumsum(off[::-1]) / np.arange(1, place + 1))[::-1]
+    level = np.flatnonzero((means <= least / 2) & (off < least))
+    return int(level.min(initial=place))
 
 
 def mser(values: Floats, most: int) -> int:

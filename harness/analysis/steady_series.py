@@ -64,7 +64,7 @@ def median_series(name: str, sent_s: Floats, times_ms: Floats) -> Series:
 
 
 def in_flight_series(name: str, sent_s: Floats, end_s: Floats) -> Series:
-    """Requests under way, itself among them, whenever one was sent: the mean by window. `end_s` inf: never ended."""
+    """Requests under way, itself among them, whenever one was sent: the mean by window. `end_s` inf: not by the end."""
     window = windows_of(sent_s)
     started = np.searchsorted(np.sort(sent_s), sent_s, side="right")
     ended = np.searchsorted(np.sort(end_s), sent_s, side="right")

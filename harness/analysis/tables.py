@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rich import box
@@ -16,6 +16,7 @@ from harness.analysis.summary import Group, Summary, Times
 
 WARMTHS = ("cold", "warm", "all")
 
+_N = "n: successful requests whose times count, of which the percentiles are; failed ones stand beside them."
 _WITH_FAILURES = "+failed: the row above with each failed request as infinitely slow."
 _ROUGH = f"* of fewer than {ROUGH_BELOW} values: little more than their maximum."
 _UNKNOWN_TIME = f"{UNKNOWN} as a time: no successful request has it (a stamp is missing, or the clock was set)."
@@ -103,7 +104,10 @@ def latency_table(sides: Sides, kind: str, scenario: str, notes: Footnotes) -> T
     for heading in ("n", "failed", "TTFT\np50", "\np90", "\np99", "due\np50", "TPOT\np50", "E2E\np50", "\np90"):
         table.add_column(heading, justify="right", no_wrap=True, min_width=6)
     for number, group in _rows(sides, kind, scenario):
-        table.add_row(*number, group.warmth, count(group.requests), count(group.failed), *_times(group.times, notes))
+        notes.need(_N)
+        table.add_row(
+            *number, group.warmth, count(group.times.ttft.n), count(group.failed), *_times(group.times, notes)
+        )
         if group.times_with_failures is not None:
             notes.need(_WITH_FAILURES)
             table.add_row(*[""] * len(number), "+failed", "", "", *_times(group.times_with_failures, notes))
@@ -165,9 +169,9 @@ def _times(times: Times, notes: Footnotes) -> list[str]:
     return texts
 
 
-def p99(values: Percentiles, notes: Footnotes) -> str:
+def p99(values: Percentiles, notes: Footnotes, shown: Callable[[float | None], str] = milliseconds) -> str:
     """In ms, marked if it is of few values."""
-    text = milliseconds(values.p99)
+    text = shown(values.p99)
     if values.n and values.p99_is_rough:
         notes.need(_ROUGH)
         return f"{text}*"

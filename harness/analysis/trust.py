@@ -9,7 +9,7 @@ from rich.text import Text
 
 from harness.analysis.certainty import MOST_REQUESTS
 from harness.analysis.counters import CounterRate, Stretch
-from harness.analysis.numbers import UNKNOWN, count, percent
+from harness.analysis.numbers import UNKNOWN, count, percent, with_unit
 from harness.analysis.pages import clock_time
 from harness.analysis.summary import Summary
 from harness.analysis.tables import Footnotes, p99
@@ -101,7 +101,9 @@ def _stamps(summary: Summary, notes: Footnotes) -> str:
     stamps = summary.stamps
     clocks = ", ".join(f"{clock} clock for {n} requests" for clock, n in stamps.by_clock.items()) or "no output arrived"
     error = (
-        f"error p99 {p99(stamps.error_ms, notes)} ms" if stamps.error_ms.n else f"error {UNKNOWN} (no kernel stamps)"
+        f"error p99 {p99(stamps.error_ms, notes, with_unit)}"
+        if stamps.error_ms.n
+        else f"error {UNKNOWN} (no kernel stamps)"
     )
     text = f"{clocks}; {error}; {percent(stamps.coalesced_share)} of the chunks coalesced"
     return f"{text}; the clock was set during {stamps.clock_steps} requests" if stamps.clock_steps else text
@@ -109,4 +111,4 @@ def _stamps(summary: Summary, notes: Footnotes) -> str:
 
 def _late(summary: Summary, notes: Footnotes) -> str:
     late = summary.stamps.late_ms
-    return f"p99 {p99(late, notes)} ms" if late.n else f"{UNKNOWN} (no request was sent)"
+    return f"p99 {p99(late, notes, with_unit)}" if late.n else f"{UNKNOWN} (no request was sent)"

@@ -81,7 +81,9 @@ def _cell(fall: Waterfall, name: str, notes: Footnotes) -> str:
 def _share(value: int, steps: Steps) -> str:
     """Of the prompt tokens, with its sign."""
     share = percent(abs(value) / steps.prompt_tokens)
-    return f"-{share}" if value < 0 else share
+    if value >= 0:
+        return share
+    return share.replace("<", ">-") if share.startswith("<") else f"-{share}"
 
 
 def _tokens(value: int) -> str:

@@ -19,6 +19,9 @@ _SHOWN = (
     "engine", "version", "build", "model", "model_path", "adapter", "kv_dtype", "tokenizer_fingerprint",
     "template_fingerprint", "prefix_caching", "granularity_tokens", "capacity_tokens", "context_tokens", "slots",
 )  # fmt: skip
+_UNTOLD = ("-",)
+_VAGUE = {"kv_dtype": ("-", "auto")}
+"""Field -> what says as little as nothing: the type of the model, which may be another one."""
 _NO_EFFECT = ("name", "description")
 """Keys of a scenario that change nothing of what is sent."""
 
@@ -42,8 +45,9 @@ def differences(sides: Sequence[Side]) -> list[Difference]:
 
     def look(what: str, value: Callable[[Member], Any], override: str | None) -> None:
         by_side = [list(dict.fromkeys(_text(value(member)) for member in side.members)) for side in sides]
-        known = {text for texts in by_side for text in texts if text != "-"}
-        untold = any("-" in texts for texts in by_side)
+        vague = _VAGUE.get(what, _UNTOLD)
+        known = {text for texts in by_side for text in texts if text not in vague}
+        untold = any(text in vague for texts in by_side for text in texts)
         if len(known) > 1 or (untold and known):
             may_differ = len(known) == 1 and override in MEANING
             values = tuple(", ".join(texts) for texts in by_side)

@@ -20,7 +20,5 @@ OUTCOMES: Mapping[State, Outcome] = {
 def as_junit(gates: Sequence[Judged], at: datetime, *, strict: bool) -> str:
     """`at`: when they were judged. What `fails` counts as failed is a failure or an error here."""
     outcomes = {**OUTCOMES, "undecided": "failure"} if strict else OUTCOMES
-    cases = [
-        Case(f"{gate.side} against the reference", gate.gate, outcomes[gate.state], gate.sentence) for gate in gates
-    ]
+    cases = [Case(f"{gate.side} against A", gate.gate, outcomes[gate.state], gate.sentence) for gate in gates]
     return junit("kvswarm compare", cases, at)

@@ -11,7 +11,7 @@ import requests
 
 from harness.engines.base import Identity, Metric, Need, ResetOutcome
 from harness.engines.control import Control, answer_in_short, json_object
-from harness.engines.identity import NO_BUILD, build_of, explained
+from harness.engines.identity import NO_BUILD, VAGUE, build_of, explained
 from harness.engines.openai import ModelList
 from harness.engines.page import MetricsPage, read_page
 from harness.engines.replicas import over_replicas, replica_details
@@ -111,7 +111,7 @@ class VllmEngine(TokenizingEngine):
             capacity_tokens=config.capacity_tokens if config else None,
             granularity_tokens=config.granularity_tokens if config else None,
             prefix_caching=config.prefix_caching if config else None,
-            kv_dtype=config.kv_dtype if config else None,
+            kv_dtype=self._kv_dtype(config) if config else None,
             template_fingerprint=template,
             tokenizer_fingerprint=tokenizer,
             adapter=served.adapter,
@@ -174,6 +174,20 @@ class VllmEngine(TokenizingEngine):
             told_there = ("capacity_tokens", "granularity_tokens", "prefix_caching", "kv_dtype")
             unknown.update(dict.fromkeys(told_there, f"vLLM tells it on its metrics page alone, but {reason}"))
         return config
+
+    def _kv_dtype(self, config: CacheConfig) -> str | None:
+        """`auto` means the type of the model. A server in development mode tells that in GET /server_info; where it
+        does not, it stays `auto`."""
+        if config.kv_dtype != VAGUE:
+            return config.kv_dtype
+        try:
+            info = self.control.get_object(f"{self.target.server_root}/server_info?config_format=json")
+        except TargetError:
+            return VAGUE
+        of_server = info.get("vllm_config")
+        of_model = of_server.get("model_config") if isinstance(of_server, dict) else None
+        told = of_model.get("dtype") if isinstance(of_model, dict) else None
+        return told.removeprefix("torch.") if isinstance(told, str) else VAGUE
 
     def _page(self) -> tuple[MetricsPage | None, str]:
         """The metrics page, or why there is none."""

@@ -25,8 +25,10 @@ def render(found: Beside, console: Console) -> None:
         _say(console, f"  {sentence}.")
     for remark in measured.remarks:
         _say(console, f"Care: {remark}", style="yellow")
+    if measured.silent:
+        _say(console, "Not told, or told in its own way:", style="dim")
     for sentence in measured.silent:
-        _say(console, f"Not told, or told in its own way: {sentence}.", style="dim")
+        _say(console, f"  {sentence}.", style="dim")
     _say(console, UNCHECKED, style="dim")
     console.print()
 

@@ -56,7 +56,7 @@ def beside(
 @export_app.command()
 def openmetrics(run: Run, output: Output = None, results: Results = "results", lenient: Lenient = False) -> None:
     """The run as OpenMetrics text with times, for promtool tsdb create-blocks-from openmetrics."""
-    from harness.exchange.openmetrics import lines
+    from harness.exchange.openmetrics import lines, stored
     from harness.exchange.run_series import series_of_run
 
     with _opened(run, results, lenient) as ours:
@@ -66,7 +66,7 @@ def openmetrics(run: Run, output: Output = None, results: Results = "results", l
         raise InputError(f"run {run!r} has no measured request and no server metrics: there is nothing to export.")
     _write(lines(series), output)
     start, end = (datetime.fromtimestamp(at_ns / 1e9, UTC) for at_ns in (min(times_ns), max(times_ns)))
-    sys.stderr.write(f"{len(series)} series from {start:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S} UTC\n")
+    sys.stderr.write(f"{stored(series)} series from {start:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S} UTC\n")
 
 
 @export_app.command()

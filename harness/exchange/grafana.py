@@ -47,7 +47,7 @@ def _growth(name: str, by: str, matching: str = "") -> str:
 
 def _quantiles(name: str) -> list[tuple[str, str]]:
     return [
-        (f"histogram_quantile({share}, {_growth(name, 'le, cache')})", f"{label} {{{{cache}}}}")
+        (f"histogram_quantile({share}, {_growth(name, 'le, cache, target')})", f"{label} {{{{cache}}}} {{{{target}}}}")
         for label, share in _QUANTILES.items()
     ]
 

@@ -29,7 +29,8 @@ _STATISTICS: dict[Statistic, tuple[str, ...]] = {
 }
 SILENT = (
     "cached tokens are there for single requests only, and not in its sums",
-    "a request without a time counts as 0 in its means and percentiles",
+    "a request without a time counts as 0 in its E2E, TPOT and ITL, and is not in its TTFT",
+    "TTFT is of requests that waited for a first token within its window, ITL of those that were answered in it",
     "times are of the successful requests; warm-up and cool-down are cut off by its own rule",
 )
 

@@ -1,12 +1,15 @@
 """inference-perf's lifecycle report (summary_lifecycle_metrics.json, stage_N_lifecycle_metrics.json).
 
-Read from inference_perf/reportgen/base.py of inference-perf after 0.6.1 (commit 7de5ef2, August 2026). The file does
-not name its version; those of 0.3 and 0.5 have the same keys for times and throughput.
+Read from inference_perf/reportgen/base.py of inference-perf 0.7.0. The file does not name its version; those of 0.3 to
+0.6 have the same keys for times and throughput.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from harness.analysis.definitions import Figure
+from harness.analysis.numbers import count
 from harness.errors import InputError
 from harness.exchange.document import Document
 from harness.exchange.measured import Measured, Statistic, known, known_rates
@@ -64,10 +67,21 @@ def read(document: Document) -> list[Measured]:
                 }
             ),
             hit_rate=cached / prompt if cached is not None and prompt else None,
-            remarks=(),
+            remarks=tuple(_remarks(document)),
             silent=SILENT,
         )
     ]
+
+
+def _remarks(document: Document) -> Iterator[str]:
+    retried, attempts = (document.count("retries", name) for name in ("requests_retried", "attempts"))
+    if retried:
+        yield (
+            f"{count(retried)} of its requests were sent again ({count(attempts)} times in all): their TTFT, NTPOT and "
+            "E2E have in them what failed before, and the waits in between. kvswarm sends nothing twice."
+        )
+    if own := document.count("successes", "client_fallback_requests", "output"):
+        yield f"for {count(own)} of its requests the server gave no count of output tokens: n is its own tokeniser's."
 
 
 def _times(document: Document, key: str) -> dict[Statistic, float]:

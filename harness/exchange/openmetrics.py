@@ -55,6 +55,12 @@ def lines(series: Sequence[Series]) -> Iterator[str]:
     yield "# EOF\n"
 
 
+def stored(series: Sequence[Series]) -> int:
+    """How many series Prometheus keeps of them: of a histogram each bucket is one, and its count and its sum are."""
+    own = (one for one in series if len(one.times_ns))
+    return sum(len(BOUNDS_S) + 3 if isinstance(one, Histogram) else 1 for one in own)
+
+
 def _of_scalars(series: Scalars) -> Iterator[str]:
     (name,) = series.family.stored
     name_and_labels = f"{name}{_braces(_pairs(series.labels))}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 import duckdb
 import pyarrow as pa
@@ -30,8 +31,11 @@ class Answer:
             self._batches = connection.sql(sql).to_arrow_reader(BATCH_ROWS)
         except duckdb.Error as error:
             raise InputError(_sentence(error)) from error
-        self.schema = pa.schema([field.with_type(_plain_type(field.type)) for field in self._batches.schema])
-        """Sums of whole numbers are int64, other decimals float64, and enumerations text."""
+        names = _apart(self._batches.schema.names)
+        fields = zip(self._batches.schema, names, strict=True)
+        self.schema = pa.schema([field.with_type(_plain_type(field.type)).with_name(name) for field, name in fields])
+        """Sums of whole numbers are int64, other decimals float64, and enumerations text. No two columns have one name:
+        the second `kind` is `kind_1`, as DuckDB has it in a query within a query."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """As `schema` says. Raises InputError if a row cannot be calculated."""
@@ -41,6 +45,17 @@ class Answer:
                 yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
         except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
             raise InputError(_sentence(error)) from error
+
+
+def _apart(names: Sequence[str]) -> list[str]:
+    """Each name once."""
+    found: list[str] = []
+    for name in names:
+        others = (f"{name}_{number}" for number in count(1))
+        found.append(
+            name if name not in found else next(one for one in others if one not in found and one not in names)
+        )
+    return found
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
 MOST_ROWS = 1_000
 """The screen shows so many; files have all."""
+MOST_APART = 20
+"""Of rows that are too wide for a table the screen shows so many, field by field."""
+_READABLE = 16
+"""A column may be folded to so many characters, and is still read."""
 
 
 class Format(Protocol):
@@ -28,26 +32,55 @@ class Format(Protocol):
 
 
 class Screen:
-    """A table of the first `MOST_ROWS` rows; numbers stand to the right, and what is null says so."""
+    """A table of the first `MOST_ROWS` rows; numbers stand to the right, and what is null says so.
+
+    If the columns would be too narrow to be read, a line for each field of the first `MOST_APART` rows.
+    """
 
     def __init__(self, console: Console, schema: pa.Schema) -> None:
         self._console = console
-        self._table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-        for field in schema:
-            self._table.add_column(field.name, justify="right" if _is_number(field.type) else "left", overflow="fold")
+        self._schema = schema
+        self._shown: list[list[str]] = []
         self._rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         for row in _rows(batch.slice(0, max(0, MOST_ROWS - self._rows))):
-            # Text, not markup: values may hold square brackets.
-            self._table.add_row(*(Text(_cell(value)) for value in row))
+            self._shown.append([_cell(value) for value in row])
         self._rows += batch.num_rows
 
     def end(self) -> None:
-        self._console.print(self._table)
-        if self._rows > MOST_ROWS:
-            line = f"The first {MOST_ROWS:,} of {self._rows:,} rows; --csv, --parquet, --markdown and --json have all."
+        most = MOST_ROWS if self._fits() else MOST_APART
+        if most == MOST_ROWS:
+            self._console.print(self._table())
+        else:
+            for number, row in enumerate(self._shown[:most], start=1):
+                self._console.print(Text(f"row {number}", style="bold"))
+                self._console.print(self._apart(row))
+        if self._rows > most:
+            line = f"The first {most:,} of {self._rows:,} rows; --csv, --parquet, --markdown and --json have all."
             self._console.print(Text(line))
+
+    def _fits(self) -> bool:
+        columns = zip(self._schema.names, *self._shown, strict=True)
+        return sum(min(max(map(len, texts)), _READABLE) + 1 for texts in columns) <= self._console.width
+
+    def _table(self) -> Table:
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+        for field in self._schema:
+            # Text, not markup: names and values may hold square brackets.
+            justify: JustifyMethod = "right" if _is_number(field.type) else "left"
+            table.add_column(Text(field.name), justify=justify, overflow="fold")
+        for row in self._shown:
+            table.add_row(*map(Text, row))
+        return table
+
+    def _apart(self, row: Sequence[str]) -> Table:
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, text in zip(self._schema.names, row, strict=True):
+            table.add_row(Text(f"  {name}"), Text(text))
+        return table
 
 
 class Csv:

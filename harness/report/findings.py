@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.analysis.flags import Flag, doubts, flags
 from harness.report import distances, hits, tails, turns
-from harness.report.flags import Flag, doubts, flags
 from harness.report.measured import OverTime
 from harness.report.prefill import Prefill
 from harness.report.side import Side
@@ -42,8 +42,8 @@ def find(side: Side, number: int) -> Findings:
     return Findings(
         side=side,
         number=number,
-        verdict=verdict(side.summary, seen.ttft, seen.prefill, doubts(side)),
-        flags=tuple(flags(side)),
+        verdict=verdict(side.summary, seen.ttft, seen.prefill, doubts(side.summary, side.run.problems)),
+        flags=tuple(flags(side.summary, side.run.problems)),
         over_time=seen.over_time,
         expected=hits.by_tenths(side.summary, "expected"),
         measured=hits.by_tenths(side.summary, "measured"),

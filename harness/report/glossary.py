@@ -51,7 +51,7 @@ ENTRIES = (
           ("- capacity", "capacity", "lost to capacity", "evicted"), said_as=("evicted", "capacity: evicted")),
     Entry("kv-capacity", "KV capacity",
           "Tokens that the engine's KV cache has room for, running requests included, as the engine itself says; where "
-          "it does not, as the scenario does. Of all replicas together.", "", ("kv capacity", "x kv capacity"),
+          "it does not, as the scenario does. Of all replicas together.", "", ("kv capacity",),
           said_as=("kv capacity",)),
     Entry("routing", "routing", "Lost as another replica or slot held it than the one that answered.", "",
           ("- routing", "routing"),
@@ -72,7 +72,7 @@ ENTRIES = (
           ("working set", "touched"),
           said_as=("working set",)),
     Entry("pressure", "pressure", "How much the load wants kept, against how much there is room for.",
-          "working set / KV capacity", ("pressure",),
+          "working set / KV capacity", ("pressure", "x kv capacity"),
           said_as=("pressure",)),
     Entry("ttft", "TTFT",
           "Time to first token: from just before the first byte of the request is written to the arrival of the first "
@@ -86,6 +86,40 @@ ENTRIES = (
     Entry("percentile", "p50, p90, p99",
           "Exact percentiles of the successful requests whose times count, linear between ranks. \u201c+failed\u201d "
           "counts each failure as infinitely slow.", "", ("p50", "p90", "p99", "longest")),
+    Entry("n", "n, failed",
+          "n: the successful requests whose times count, of which the percentiles of the row are. Those that failed "
+          "stand beside them. What the end of the run cut off, and what was under way while the harness was the "
+          "bottleneck, is in neither.", "", ("n", "failed", "requests not ok")),
+    Entry("interval", "95 % intervals",
+          "Where the numbers of such runs lie in 19 of 20 cases: sessions are drawn again with replacement, as "
+          "requests of one session depend on each other. Shares have Wilson's interval.", "", ("95 % intervals",)),
+    Entry("prompt-tokens", "prompt tokens",
+          "Tokens of the prompt with its chat template, as the engine counts them; a table of hits sums them over the "
+          "requests that report cached tokens as well.", "sum(prompt_tokens)", ("prompt tokens", "usage prompt")),
+    Entry("coverage", "with both, of ok, none, some, null",
+          "With both: requests that report cached and prompt tokens; of ok: their share of the successful ones. None, "
+          "some, null: requests that report 0 cached tokens, more than 0, or nothing, which is not 0.", "",
+          ("with both", "of ok", "cached none", "cached some", "cached null", "some", "null")),
+    Entry("planned", "planned prompt lengths",
+          "Whether prompts are as long as they were planned to be, by the engine's own count.",
+          "prompt_tokens - planned_prompt_tokens", ("planned prompt lengths",)),
+    Entry("level", "level", "A part of the prompts, from the one that most share to the user's own words. A hit is a "
+          "prefix, so it covers whole levels from the first on.", "", ("level",)),
+    Entry("window", "windows of time", "The time from the first measured request to the last, in tenths; a request "
+          "belongs to the one in which it was sent.", "", ("seconds", "requests")),
+    Entry("identity", "who answered",
+          "What the engine tells of itself. Context: the most tokens of prompt and answer together. Slots: requests "
+          "that it computes at the same time. Prefix caching: whether it is on. KV dtype: the type of its keys and "
+          "values; auto is that of the model. Granularity: a hit ends at a multiple of it.", "",
+          ("context", "slots", "prefix caching", "kv dtype")),
+    Entry("cold-start", "cold start", "How it was made sure that nothing of this run was in the cache when it began: a "
+          "salt or a text of its own before each prompt, an emptied cache, or not at all.", "", ("cold start",)),
+    Entry("preemptions", "preemptions, evicted tokens",
+          "Requests whose KV the engine gave up to make room for others, and computed again; tokens that it dropped "
+          "from its cache.", "", ("preemptions", "evicted tokens")),
+    Entry("external", "tokens from an external cache",
+          "Prompt tokens that a tier outside of the engine's own memory supplied, such as offloaded KV; they are not "
+          "in the hit rate by counters.", "", ("tokens from an external cache",)),
     Entry("hit", "hit, miss",
           "A request is a hit if at least half of its prompt came from the cache, else a miss. Requests that do not "
           "report it are neither.", "2 * cached_tokens >= prompt_tokens", ("hit", "miss", "requests that"),
@@ -148,35 +182,9 @@ ENTRIES = (
           "From when on hit rate, TTFT and requests in flight change no more than by chance.", "MSER-5 (White 1997)",
           ("steady state", "steady"),
           said_as=("steady",)),
-    Entry("prompt-tokens", "prompt tokens", "Length of the prompts, as the engine counted them.", "",
-          ("prompt tokens",)),
-    Entry("n", "n, failed",
-          "n: requests whose times count. Failed: those of them with an error, a timeout, or an answer that was not "
-          "complete; not those that the end of the run cut off.", "", ("n", "failed", "requests not ok")),
-    Entry("reporting", "with both, of ok",
-          "Requests that report cached and prompt tokens, and their share of the successful ones: what a hit rate "
-          "stands on. none, some, null: requests that report 0 cached tokens, more, or nothing.", "",
-          ("with both", "of ok", "cached none", "some", "null")),
-    Entry("interval", "95 % intervals",
-          "Bootstrap over sessions, as the requests of one session depend on each other; Wilson's for shares, with as "
-          "many requests as these are worth.", "", ("95 % intervals",)),
     Entry("answered", "answered/s, goodput/s",
           "Successful requests over the length of the measured phase; goodput: those of them that are beyond no limit "
           "of the objective.", "ok / seconds", ("answered/s", "goodput/s"), said_as=("requests answered",)),
-    Entry("planned", "planned prompt lengths",
-          "How many prompts have, by the engine's own count, just as many tokens as were planned.", "",
-          ("planned prompt lengths",)),
-    Entry("preemptions", "preemptions", "Running requests that the server put back for want of KV memory.", "",
-          ("preemptions",)),
-    Entry("evicted", "evicted tokens", "What the server took out of its cache to make room, by its own counter.", "",
-          ("evicted tokens",)),
-    Entry("external", "external cache", "Tokens that came from a cache beyond the engine's own, such as a KV store.",
-          "", ("tokens from an external cache",)),
-    Entry("identity", "context, slots, KV dtype",
-          "The longest request in tokens, how many requests the server computes at a time, and the number format of "
-          "its KV cache, as far as it tells.", "", ("context", "slots", "kv dtype")),
-    Entry("cold-start", "cold start", "How it was made sure that the cache held nothing of what the run sends.", "",
-          ("cold start",)),
     Entry("check", "start-up check", "A few prompts sent before the load, whose hits are known beforehand.", "",
           ("probe", "start-up check")),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.numbers import count, milliseconds, percent
+from harness.analysis.numbers import count, milliseconds, percent, with_unit
 from harness.analysis.tables import Footnotes, hit_table, kinds, latency_table
 from harness.report.findings import Findings
 from harness.report.markup import folded, rich_table, term
@@ -30,8 +30,8 @@ def prefill(found: Sequence[Findings]) -> Section:
             rows.append((name, *["-"] * 5))
             continue
         rows.append(
-            (name, f"{milliseconds(fit.ms_per_1000)} ms", f"{milliseconds(fit.low)} to {milliseconds(fit.high)}",
-             f"{milliseconds(fit.base_ms)} ms", duration(fit.saved_s),
+            (name, with_unit(fit.ms_per_1000), f"{milliseconds(fit.low)} to {milliseconds(fit.high)}",
+             with_unit(fit.base_ms), duration(fit.saved_s),
              f"{duration(fit.saved_low_s)} to {duration(fit.saved_high_s)}")
         )  # fmt: skip
     titles = ("target", "prefill cost", "95 % interval", "TTFT at 0 tokens", "saved prefill", "95 % interval")
@@ -109,7 +109,7 @@ def turns(found: Sequence[Findings]) -> Section:
         found, lambda one: turn_plots(one.name("turn-ttft"), one.name("turn-hits"), one.turns, most)
     )
     rows = [
-        (one.side.name, turn.name, count(turn.requests), milliseconds(turn.ttft_p50_ms),
+        (one.side.name, turn.name, count(turn.timed), milliseconds(turn.ttft_p50_ms),
          milliseconds(turn.ttft_p90_ms), percent(turn.rate))
         for one in found
         for turn in one.turns

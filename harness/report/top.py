@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from harness.analysis.flags import Flag
 from harness.analysis.numbers import UNKNOWN
 from harness.analysis.run import Run
 from harness.analysis.tables import Footnotes, Sides
 from harness.analysis.target_tables import check_table, identity_table
 from harness.report.findings import Findings
-from harness.report.flags import Flag
 from harness.report.markup import alike, escaped, folded, linked, paragraph, rich_table, term
 from harness.report.section import Section
 from harness.report.side import Reported

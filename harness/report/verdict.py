@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.analysis.numbers import count, milliseconds, percent
+from harness.analysis.flags import Flag
+from harness.analysis.numbers import count, percent, with_unit
 from harness.analysis.steps import Steps
 from harness.analysis.summary import Summary
-from harness.report.flags import Flag
 from harness.report.prefill import Prefill
 from harness.report.tails import Tail
 
 WORKS_FROM = 0.9
 """Share of the expected hits from which on the cache does what it should."""
+LEAST_OF_EACH = 10
+"""Hits and misses: a median of fewer than 6 has no 95 % interval at all, and requests that began together are alike."""
 _LEAST_LOSS = 0.02
 """Of the prompt tokens: a smaller loss limits nothing."""
-_LEAST_OF_EACH = 5
-"""Hits and misses whose medians are worth a comparison in words."""
 _LITTLE = 0.5
 """Of what could be reused: less than this is said to be little, even where the rules lead to expect no more."""
 _LIMITS = {
@@ -44,7 +44,7 @@ _LIMITS = {
 
 def verdict(summary: Summary, tails: Sequence[Tail], cost: Prefill, doubts: Sequence[Flag]) -> list[str]:
     """Three sentences."""
-    return [_works(summary), _bought(tails, cost), _limits(summary, doubts)]
+    return [_works(summary), bought(tails, cost), _limits(summary, doubts)]
 
 
 def _works(summary: Summary) -> str:
@@ -75,17 +75,18 @@ def _works(summary: Summary) -> str:
     return f"The cache works: {of_all}, {could}."
 
 
-def _bought(tails: Sequence[Tail], cost: Prefill) -> str:
+def bought(tails: Sequence[Tail], cost: Prefill) -> str:
+    """The second one."""
     by_which = {tail.which: tail for tail in tails}
     hit, miss = by_which.get("hit"), by_which.get("miss")
     saved = ""
     if cost.fit:
         saved = (
-            f"; a thousand uncached tokens cost {milliseconds(cost.fit.ms_per_1000)} ms, so hits saved about "
+            f"; a thousand uncached tokens cost {with_unit(cost.fit.ms_per_1000)}, so hits saved about "
             f"{duration(cost.fit.saved_s)} of waiting, summed over all requests"
         )
     hits, misses = (0 if one is None else one.n for one in (hit, miss))
-    if hit is None or miss is None or min(hits, misses) < _LEAST_OF_EACH:
+    if hit is None or miss is None or min(hits, misses) < LEAST_OF_EACH:
         have = (
             "hits" if not misses else "misses" if not hits else f"{_number(hits, 'hit')} and {_number(misses, 'miss')}"
         )
@@ -96,8 +97,8 @@ def _bought(tails: Sequence[Tail], cost: Prefill) -> str:
         f"{ratio:,.1f} times as long as" if ratio >= 1.05 else "no longer than" if ratio <= 1 else "about as long as"
     )
     return (
-        f"A miss waits {words} a hit for its first token: median TTFT {milliseconds(miss.p50_ms)} ms "
-        f"(n = {count(miss.n)}) against {milliseconds(hit.p50_ms)} ms (n = {count(hit.n)}){saved}."
+        f"A miss waits {words} a hit for its first token: median TTFT {with_unit(miss.p50_ms)} "
+        f"(n = {count(miss.n)}) against {with_unit(hit.p50_ms)} (n = {count(hit.n)}){saved}."
     )
 
 

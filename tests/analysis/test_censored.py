@@ -80,8 +80,13 @@ def test_a_sentence_where_it_matters_and_only_there() -> None:
     some = censored("TTFT", times, np.full(20, 5_000.0))
     assert some.sentence() == (
         "TTFT: the end of the run cut off 20 of 1,020 requests (the oldest after 5,000 ms), which the tables leave "
-        "out; p99 is at least 5,000 ms (the tables have 199). A longer run leaves less in doubt."
+        "out; p99 is at least 5,000 ms (the tables have 199 ms). A longer run leaves less in doubt."
     )
+    long = str(censored("TTFT", times, np.full(20, 995_000.0)).sentence())
+    assert "(the oldest after 995 s), " in long
+    assert "p99 is at least 995 s (the tables have 199 ms)" in long
+    alike = censored("TTFT", np.linspace(100, 150, 1_000), np.array([5.0]), later_ms=np.full(30, 400.0))
+    assert "; p99 is 400 ms, by Kaplan-Meier 400 ms (the tables have 150 ms)" in str(alike.sentence())
     none = censored("TTFT", np.array([]), np.array([70.0]))
     assert (none.bounds[0].without_ms, none.bounds[0].low_ms) == (None, 70)
     assert "(the tables have -)" in str(none.sentence())

@@ -78,6 +78,13 @@ def test_a_hit_rate_that_rises_is_said_to_with_when(make_run: Callable[..., Run]
     assert one.steady.sentence().startswith("steady from 25 s on: hit rate still rises until 25 s: 0.0 % -> 60.0 %.")
 
 
+def test_a_request_that_timed_out_is_under_way_no_longer(make_run: Callable[..., Run]) -> None:
+    lost = {"status": "timeout", "t_end": None, "t_last": None, "ttft_ms": None, "e2e_ms": None}
+    timed_out = {f"r{session}_{turn}": lost for session in range(0, 25, 5) for turn in range(10)}
+    steady = found(make_run(played(**timed_out), phases=PHASES)).steady
+    assert next(one.from_s for one in steady.settled if one.name == "requests in flight") is not None
+
+
 def test_without_requests_nothing_is_known(make_run: Callable[..., Run]) -> None:
     one = found(make_run([]))
     assert (one.hit_rate.value, one.failed.value, one.ttft["p99"].value, one.censored) == (None, None, None, ())

@@ -284,9 +284,11 @@ def test_the_report_and_its_json_say_it(make_run: MakeRun) -> None:
     out = io.StringIO()
     render([run, noted], Console(file=out, width=400))
 
-    assert "Problem: run 1: 1 of 1 requests hit 400 tokens" in out.getvalue()
+    assert "Problem: run 1: contamination: 1 of 1 requests hit 400 tokens" in out.getvalue()
     assert "Note: run 2: 1 of 1 requests hit 400 tokens" in out.getvalue()
     found = json.loads(as_json([run]))["runs"][0]["targets"][0]["contamination"]
     assert found["hits"] == {"requests": 1, "tokens": 400, "compared": 1}
     assert (found["counts"], found["crowd"]) == ({"prompt_tokens": None, "cached_tokens": None}, None)
     assert len(found["problems"]) == 1
+    (target_as_json,) = json.loads(as_json([run]))["runs"][0]["targets"]
+    assert [one["name"] for one in target_as_json["problems"]] == ["contamination"]

@@ -94,6 +94,12 @@ def test_guidellm_lets_a_request_weigh_as_many_as_its_tokens(rows: pd.DataFrame)
     )
 
 
+def test_inference_perf_takes_an_answer_without_tokens_for_0_ms_a_token(make_run: MakeRun) -> None:
+    empty = make_run([*ROWS, answered(70, 70, 80, 0, [])]).only_target().counted
+    ntpot = DEFINITIONS["inference-perf"]["ntpot"].of(empty).values_ms.tolist()
+    assert ntpot == pytest.approx([*BY_HAND["inference-perf", "ntpot"], 0.0])
+
+
 def test_its_percentiles_are_values_that_occurred(rows: pd.DataFrame) -> None:
     ttft = DEFINITIONS["guidellm"]["ttft"].of(rows)
     assert ttft.quantile(0.5) == 80  # of 50, 80, 100, 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 
 import pandas as pd
@@ -10,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from harness.analysis import Run
+from harness.analysis.flags import flags
 from harness.analysis.health import Marked, disturbed, marked_seconds
-from harness.analysis.report import render
+from harness.analysis.report import as_json, render
 from harness.analysis.summary import summarise
 from tests.analysis.rows import Row, request, second, target
 
@@ -160,8 +162,8 @@ def test_where_all_of_them_are_left_out_no_time_is_known(make_run: MakeRun) -> N
 def test_the_report_says_how_many_of_how_many(make_run: MakeRun) -> None:
     text = printed(make_run(ROWS, health=HEALTH))
     assert (
-        "Problem: the harness was the bottleneck in 1 of 5 worker seconds (1 stall); 1 of 4 measured requests were "
-        "under way then, and are left out of all times (--all-requests counts them)"
+        "Problem: harness health: The harness was the bottleneck in 1 of 5 worker seconds (1 stall); 1 of 4 measured "
+        "requests were under way then, and are left out of all times (--all-requests counts them)"
     ) in text
     words = " ".join(text.split())
     assert "harness health loop late by at most 400 ms, at most 34.0 % of a core; the bottleneck in 1 of 5" in words
@@ -174,10 +176,24 @@ def test_the_report_says_so_where_they_count_all_the_same(make_run: MakeRun) -> 
 
 def test_a_harness_that_kept_up_gets_no_warning(make_run: MakeRun) -> None:
     text = printed(make_run(ROWS, health=[second(0), second(1, socket_errors=2), second(2)]))
-    assert "Problem:" not in text
+    assert "Problem: harness health" not in text
     assert "at most 3.00 ms, at most 10.0 % of a core, 2 socket errors; the bottleneck in none of 3" in " ".join(
         text.split()
     )
+
+
+def test_one_second_of_many_is_a_note_and_no_problem_in_every_output(make_run: MakeRun) -> None:
+    rows = [sent(1.2, 1.9, request_id="amid"), *(sent(5 + n, 5.5 + n, request_id=str(n)) for n in range(20))]
+    run = make_run(rows, health=[second(1, **STALLED), *(second(n) for n in range(2, 30))])
+    text = printed(run)
+    assert "Note: The harness was the bottleneck in 1 of " in text
+    assert "1 of 21 measured requests were under way then, and are left out of all times" in text
+    assert "Problem: harness health" not in text
+    (of_target,) = run.by_target()
+    (flag,) = (one for one in flags(summarise(of_target)) if one.key == "bottleneck")
+    assert flag.verdict == "open"
+    (told,) = json.loads(as_json([run]))["runs"][0]["targets"]
+    assert "harness health" not in [one["name"] for one in told["problems"]]
 
 
 def test_a_marked_second_in_which_nothing_was_under_way_costs_no_request(make_run: MakeRun) -> None:
@@ -189,7 +205,7 @@ def test_a_run_recorded_without_the_table_says_so_and_counts_all(make_run: MakeR
     run = make_run(ROWS)
     assert len(run.counted) == 4
     text = printed(run)
-    assert "Problem:" not in text
+    assert "Problem: harness health" not in text
     assert "harness health - (harness health was not recorded)" in " ".join(text.split())
 
 

@@ -4,7 +4,16 @@ import math
 
 import pytest
 
-from harness.analysis.numbers import count, milliseconds, percent, short_tokens, tokens, whole_percent
+from harness.analysis.numbers import (
+    between,
+    count,
+    milliseconds,
+    percent,
+    short_tokens,
+    tokens,
+    whole_percent,
+    with_unit,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +33,34 @@ from harness.analysis.numbers import count, milliseconds, percent, short_tokens,
 )
 def test_milliseconds(value: float | None, text: str) -> None:
     assert milliseconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (12.34, "12.3 ms"), (99_999.4, "99,999 ms"), (995_000.0, "995 s"), (math.inf, "inf")],
+)
+def test_a_time_with_its_unit_has_one(value: float | None, text: str) -> None:
+    assert with_unit(value) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (12.34, 23.45, "12.3 to 23.4 ms"),
+        (26.7712, 26.7798, "26.77 to 26.78 ms"),
+        (26.8, 26.8, "26.8 to 26.8 ms"),
+        (99_000.0, 995_000.0, "99,000 ms to 995 s"),
+        (995_000.0, 995_200.0, "995.0 s to 995.2 s"),
+    ],
+)
+def test_an_interval_has_the_digits_that_tell_its_ends_apart(low: float, high: float, text: str) -> None:
+    assert between(low, high, with_unit) == text
+
+
+def test_an_interval_of_shares_too() -> None:
+    assert between(0.82412, 0.82437, percent) == "82.41 % to 82.44 %"
+    assert between(0.0, 0.0002, percent) == "0.0 % to <0.1 %"
+    assert between(0.9981, 0.99992, percent) == "99.8 % to >99.9 %"
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_failures_get_a_row_of_their_own(make_run: MakeRun) -> None:
     failed = [request(status="timeout"), request(status="http_error"), request(status="cancelled")]
     text = printed([make_run(rows(cached=1) + failed)])
 
-    assert cells(text, "cold")[0][:2] == ["103", "2"]
+    assert cells(text, "cold")[0][:2] == ["100", "2"]
     # Of 102 values p50 has rank 50.5, p90 rank 90.9, p99 rank 99.99: only the last one meets a failure.
     assert cells(text, "+failed")[0] == ["100", "100", "inf", "101", "8.00", "900", "900"]
     assert "+failed: the row above with each failed request as infinitely slow" in text
@@ -138,6 +138,7 @@ def test_problems_and_notes_are_told_as_they_are_written(make_run: MakeRun) -> N
     assert "Note: all well" in printed([run])
     assert "Problem: worker 1 [of 2] was lost" in printed([run])
     assert "(incomplete)" in printed([run])
+    assert printed([run]).index("Problem: worker 1") < printed([run]).index("Who answered")
     assert "Note of run-1: all well" in printed([run, run])
     assert "Problem of run-1: worker 1 [of 2] was lost" in printed([run, run])
 
@@ -155,7 +156,7 @@ def test_even_large_numbers_fit_into_80_columns(make_run: MakeRun) -> None:
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
     assert "…" not in text
     latency, hits = cells(text, "1 all")
-    assert latency == ["100,001", "1", *["98,765"] * 7]
+    assert latency == ["100,000", "1", *["98,765"] * 7]
     assert hits == ["40,000.0", "M", "39,999.9", "M", ">99.9", "%", "100,000", "100", "%", "0", "100,000", "1"]
 
 
@@ -177,7 +178,7 @@ def test_the_keys_of_the_json_are_stable(make_run: MakeRun) -> None:
     assert set(run) == {
         "target", "url", "identity", "cold_start", "check", "groups", "warm_to_cold", "hit_rate", "counters", "server",
         "agreement", "contamination", "herds", "waterfall", "working_set", "achieved", "coverage", "arrived",
-        "planned_lengths", "stamps", "health", "certainty", "chunks_counted", "advice",
+        "planned_lengths", "stamps", "health", "certainty", "chunks_counted", "advice", "problems",
     }  # fmt: skip
     assert set(run["health"]) == {
         "seconds", "marked", "requests", "measured", "left_out", "loop_lag_max_ms", "cpu_share_max", "socket_errors",

@@ -65,6 +65,13 @@ def test_the_steps_stand_in_tokens_and_percent_and_the_biggest_loss_in_words(mak
     assert "than expected, from token" not in words
 
 
+def test_a_share_that_is_just_below_0_is_told_as_that(make_run: MakeRun) -> None:
+    rows = herd()
+    rows[0]["cached_tokens"] = 1
+    text = printed(make_run(rows, targets=[target(identity=SGLANG)]))
+    assert ["-", "unexplained", "-1", ">-0.1", "%"] in section(text)[:9]
+
+
 def test_what_is_unexplained_names_its_largest_contributors(make_run: MakeRun) -> None:
     rows = herd()
     rows[0]["cached_tokens"], rows[2]["cached_tokens"] = 5, 0

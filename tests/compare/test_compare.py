@@ -89,6 +89,15 @@ def test_what_one_side_does_not_tell_may_differ_and_is_said(record: Record) -> N
     assert told == {"kv_dtype": (("bf16", "-"), True), "scheduler": (("fcfs", "lpm"), False)}
 
 
+def test_an_automatic_kv_type_is_not_told_and_two_of_them_are_alike(record: Record) -> None:
+    vague = record("b", identity={"kv_dtype": "auto"})
+    one = held(record("a"), vague)
+    assert [(each.values, each.unknown, each.override) for each in one.differences] == [(("bf16", "auto"), True, None)]
+    assert held(vague, record("c", identity={"kv_dtype": "auto"})).differences == ()
+    refused = refusal(record("d"), vague, record("e", identity={"kv_dtype": "fp8"}))
+    assert "kv_dtype is bf16 against auto against fp8" in refused
+
+
 def test_another_load_or_another_scenario_is_another_question(record: Record) -> None:
     first, busier, longer = record("a"), record("b", options={"users": 8}), record("c", scenario={"steps": 3})
     renamed = record("d", scenario={"name": "other", "description": "the same"}, options={"run_time_s": 60.0})

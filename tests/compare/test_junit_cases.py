@@ -20,6 +20,6 @@ def test_a_gate_is_red_if_and_only_if_the_command_fails(state: State, strict: bo
     gates = [Judged("ttft_p99_ratio>1.1", "B", state, "what was found")]
     (suite,) = ET.fromstring(as_junit(gates, AT, strict=strict))
     (case,) = suite
-    assert (case.get("classname"), case.get("name")) == ("B against the reference", "ttft_p99_ratio>1.1")
+    assert (case.get("classname"), case.get("name")) == ("B against A", "ttft_p99_ratio>1.1")
     is_red = any(child.tag in ("failure", "error") for child in case)
     assert is_red == fails(gates, strict=strict)

@@ -26,7 +26,6 @@ KNOWN = {
         "capacity_tokens": KV_TOKENS,
         "granularity_tokens": 32,
         "prefix_caching": True,
-        "kv_dtype": "auto",
     },
     "sglang": {
         "model": "tiny",
@@ -55,6 +54,9 @@ def test_it_tells_how_it_was_started(subject: Subject) -> None:
     identity = subject.engine.identify()
     assert {name: getattr(identity, name) for name in KNOWN[subject.name]} == KNOWN[subject.name]
     assert identity.model_path == model_path(subject)
+    if subject.name == "vllm":
+        assert identity.details["cache_dtype"] == "auto"
+        assert identity.kv_dtype in ("auto", "bfloat16", "float32")  # the model's, where the server tells it
     assert subject.engine.identify() == identity
 
 

@@ -86,4 +86,4 @@ def test_another_client_is_noticed(
     assert contamination.hits.requests == 0
     problem = next(problem for problem in contamination.problems if "counters" in problem)
     assert f"{tokens:,} prompt tokens" in problem
-    assert f"Problem: {problem}" in report(run)
+    assert f"Problem: contamination: {problem[:1].upper()}{problem[1:]}" in report(run)

@@ -86,6 +86,24 @@ def test_capacity_and_granularity_over_engines_and_releases(
 
 
 @pytest.mark.parametrize(
+    ("info", "told"),
+    [
+        ({"vllm_config": {"model_config": {"dtype": "torch.bfloat16"}}}, "bfloat16"),  # in development mode
+        ({"vllm_config": "model='tiny', dtype=torch.bfloat16"}, "auto"),
+        ((404, {"detail": "Not Found"}), "auto"),
+    ],
+)
+def test_an_automatic_kv_type_is_that_of_the_model_if_the_server_tells_it(
+    serve: Serve, vllm_routes: Routes, info: Any, told: str
+) -> None:
+    routes = {**vllm_routes, "GET /server_info?config_format=json": info}
+    identity = engine_at(serve(routes)).identify()
+    assert (identity.kv_dtype, identity.details["cache_dtype"]) == (told, "auto")
+    fixed = {**routes, "GET /metrics": config_page('cache_dtype="fp8_e4m3",block_size="16"')}
+    assert engine_at(serve(fixed)).identify().kv_dtype == "fp8_e4m3"
+
+
+@pytest.mark.parametrize(
     ("metrics", "reason"),
     [
         ((404, "Not Found"), "answered 404 (Not Found)"),

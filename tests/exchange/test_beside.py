@@ -84,11 +84,13 @@ def test_the_table_says_how_each_figure_is_defined(make_run: MakeRun, written: C
     for words in (
         "inference-perf: 9 successful requests, 1 that failed or were cut off.",
         "tpot: (t_last - t_first) / (n - 1), where n > 1.",
-        "ntpot: (t_end - start) / n: TTFT included.",
-        "Not told, or told in its own way: in its cached tokens",
+        "ntpot: (t_end - start) / n: TTFT included; 0 where n is 0.",
+        "Not told, or told in its own way:\n  which version wrote it",
+        "\n  in its cached tokens",
         "for you to know: no file says enough.",
     ):
         assert words in done.output
+    assert done.output.count("told in its own way") == 1
     table = [line.split() for line in done.output.splitlines()]
     assert ["ttft", "mean", "100", "133", "133", "ttft_ms"] in table
     assert ["hit", "rate", "share", "50.0", "%", "-", "80.0", "%", "cached_tokens"] in table

@@ -45,6 +45,13 @@ def test_every_name_and_label_is_exported() -> None:
             assert set(grouped.split(", ")) <= {"le", "target", "cache", "status"}
 
 
+def test_no_line_is_of_several_targets_together() -> None:
+    for panel in dashboard()["panels"]:
+        for line in panel["targets"]:
+            assert all("target" in by.split(", ") for by in re.findall(r"by \((.*?)\)", line["expr"])), panel["title"]
+            assert "{{target}}" in line["legendFormat"], panel["title"]
+
+
 def test_prometheus_understands_every_query(tmp_path: Path) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:

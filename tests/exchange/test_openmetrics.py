@@ -19,7 +19,7 @@ from harness.analysis.run import Run
 from harness.cli import app
 from harness.engines.base import Meaning
 from harness.exchange.families import FAMILIES, SERVER
-from harness.exchange.openmetrics import BOUNDS_S, lines
+from harness.exchange.openmetrics import BOUNDS_S, lines, stored
 from harness.exchange.run_series import series_of_run
 from harness.record.manifest import MetricNames
 from tests.analysis.rows import Row, request, scrape, target
@@ -103,6 +103,11 @@ def test_times_of_hits_and_misses_are_histograms(run: Run) -> None:
     # The third request has no TPOT, and what failed has no times at all.
     assert not values(text, "kvswarm_tpot_seconds_count", cache="unreported")
     assert values(text, "kvswarm_e2e_seconds_count", cache="unreported")[-1] == (15, 1)
+
+
+def test_as_many_series_are_told_as_prometheus_keeps(run: Run) -> None:
+    names = {line.rsplit(" ", 2)[0] for line in text_of(run).splitlines() if not line.startswith("#")}
+    assert stored(series_of_run(run)) == len(names) > 100
 
 
 def test_servers_figures_keep_their_own_times(run: Run) -> None:

@@ -105,6 +105,19 @@ def test_inference_perf(read: Read) -> None:
     assert found.hit_rate == 0.5
 
 
+def test_inference_perf_tells_what_it_sent_again_and_whose_count_n_is(read: Read) -> None:
+    content = inference_perf(client_fallback_requests={"prompt": 0, "output": 3})
+    content["retries"] = {"requests_retried": 2, "attempts": 5, "recovered": 1, "failed_after_retry": 1}
+    (found,) = read(content)
+    again, own = found.remarks
+    assert again.startswith(
+        "2 of its requests were sent again (5 times in all): their TTFT, NTPOT and E2E have in them"
+    )
+    assert own.startswith("for 3 of its requests the server gave no count of output tokens")
+    (never,) = read(inference_perf(client_fallback_requests={"prompt": 0, "output": 0}))
+    assert never.remarks == ()
+
+
 def test_inference_perf_without_streaming_has_no_ttft(read: Read) -> None:
     latency = inference_perf()["successes"]["latency"] | {"time_to_first_token": None}
     (found,) = read(inference_perf(latency=latency, prompt_tokens=None, goodput_metrics={"request_goodput": 1.5}))

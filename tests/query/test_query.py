@@ -19,6 +19,7 @@ from harness.analysis import load
 from harness.cli import app
 from harness.errors import InputError, RecordError
 from harness.query.answer import Answer
+from harness.query.formats import MOST_APART
 from harness.query.query import query
 from harness.query.views import connect
 from harness.record.reader import RecordedRun, open_run
@@ -192,6 +193,28 @@ def test_the_screen_has_a_table_in_which_null_is_a_word(record: Record) -> None:
 
     assert lines[0] == ["n", "text", "list", "x"]
     assert lines[2:] == [["1", "a|b", "[1,", "null]", "0.5"], ["null", "null", "inf"]]
+
+
+def test_two_columns_of_one_name_are_both_there_in_every_format(record: Record, tmp_path: Path) -> None:
+    both = "FROM requests JOIN runs USING (run_id) WHERE requests.kind IS NOT NULL"
+    sql = f"SELECT 1 AS a, 2 AS a_1, 3 AS a, requests.kind, runs.* {both} LIMIT 1"
+    files = {kind: str(tmp_path / kind) for kind in ("csv", "parquet", "markdown", "json")}
+    written(record(), sql, **files)
+    (row,) = json.loads((tmp_path / "json").read_text())
+    assert (row["a"], row["a_1"], row["a_2"], row["kind"], row["kind_1"]) == (1, 2, 3, "agent-loop", "agent-loop")
+    assert pq.read_schema(tmp_path / "parquet").names == list(row)
+    heading = (tmp_path / "csv").read_text().splitlines()[0]
+    assert heading.split(",")[:4] == ['"a"', '"a_1"', '"a_2"', '"kind"']
+
+
+def test_what_is_too_wide_for_a_table_is_shown_field_by_field(record: Record) -> None:
+    text = written(record(), "SELECT * FROM requests ORDER BY request_id")
+    lines = text.splitlines()
+    assert lines[0] == "row 1"
+    assert "  request_id             0-0" in [line.rstrip() for line in lines]
+    assert "row 8" in lines
+    assert "row 20" in written(record("b"), f"SELECT r.* FROM requests r, range({MOST_APART})")
+    assert "The first 20 of 160 rows; --csv" in written(record("c"), f"SELECT r.* FROM requests r, range({MOST_APART})")
 
 
 def test_the_screen_stops_at_a_thousand_rows_and_says_so(record: Record) -> None:

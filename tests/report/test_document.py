@@ -126,6 +126,13 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded(told: RecordedRun) -> 
     assert len(page) < 1_500_000  # most of it is what draws the plots
 
 
+def test_every_heading_of_a_table_leads_to_its_definition(told: RecordedRun) -> None:
+    body = page_of(told).split('id="glossary"')[0]
+    heads = re.findall(r"<th(?: [^>]*)?>(.*?)</th>", body)
+    assert len(heads) > 40
+    assert {head for head in heads if head and "#def-" not in head} <= {"ms"}  # the name of a time stands below it
+
+
 def test_a_run_that_tells_nothing_says_what_is_missing(make_record: MakeRecord) -> None:
     parsed = Parsed(page_of(make_record([request(status="refused", t_send=None)], targets=[target(metrics=[])])))
     assert parsed.plots == []

@@ -1,19 +1,24 @@
-"""What makes the numbers of a target doubtful, each with its verdict."""
+"""What makes the numbers of a target doubtful, each with its verdict: the same in every output.
+
+What is bad is a problem, in the page's verdict, on the terminal, in JSON and in Python.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.analysis.numbers import UNKNOWN, percent
-from harness.analysis.report import WORKS
+from harness.analysis.numbers import UNKNOWN, percent, with_unit
 from harness.analysis.summary import Summary
-from harness.report.side import Side
 
+WORKS = "works"
+"""The verdict of a start-up check that found nothing wrong."""
 CENSORED_SHARE = 0.05
 """More requests than this that were cut off at the end are worth a warning."""
 
+STAMP_ERROR_SHARE = 0.1
+"""Of the median TTFT: arrival stamps that may be off by more make the times inexact."""
 BOTTLENECK_SHARE = 0.1
 """Of the seconds, or of the requests: what more of them say of the rest is doubtful, even where they are left out."""
 
@@ -28,22 +33,22 @@ class Flag:
     sentence: str
 
 
-def flags(side: Side) -> Iterator[Flag]:
-    """In the order of the page."""
-    summary = side.summary
-    problems = side.run.problems
-    yield Flag("", "record", "bad" if problems else "good", " ".join(problems) or "Complete, and no problem was noted.")
+def flags(summary: Summary, problems: Sequence[str] = ()) -> Iterator[Flag]:
+    """In the order of the page; `problems` are those of the run itself."""
+    yield Flag("", "record", "bad" if problems else "good", " ".join(problems) or "Whole: nothing of it is lost.")
     yield _check(summary)
     yield _agreement(summary)
     yield _health(summary)
     yield _contamination(summary)
     yield _censored(summary)
     yield _steady(summary)
+    yield _stamps(summary)
     yield _failed(summary)
 
 
-def doubts(side: Side) -> list[Flag]:
-    return [flag for flag in flags(side) if flag.verdict == "bad"]
+def doubts(summary: Summary, problems: Sequence[str] = ()) -> list[Flag]:
+    """Those that are bad: the problems of a target."""
+    return [flag for flag in flags(summary, problems) if flag.verdict == "bad"]
 
 
 def _check(summary: Summary) -> Flag:
@@ -112,6 +117,23 @@ def _steady(summary: Summary) -> Flag:
         "good" if steady.declared_is_enough else "open",
         f"{sentence[:1].upper()}{sentence[1:]}.",
     )
+
+
+def _stamps(summary: Summary) -> Flag:
+    error = summary.stamps.error_ms
+    medians = [ttft.p50 for group in summary.groups if (ttft := group.times.ttft).p50 is not None]
+    if error.p50 is None or error.p99 is None or not medians:
+        return Flag("stamps", "arrival stamps", "open", "How exact they are is not known: there are no kernel stamps.")
+    least = min(medians)
+    text = (
+        f"The time of a first token is off by at most {with_unit(error.p99)} in 99 of 100 requests, and by "
+        f"{with_unit(error.p50)} in half of them; the smallest median TTFT is {with_unit(least)}."
+    )
+    if error.p50 > STAMP_ERROR_SHARE * least:
+        return Flag("stamps", "arrival stamps", "bad", f"{text} All times are less exact than they look.")
+    if error.p99 > STAMP_ERROR_SHARE * least:
+        return Flag("stamps", "arrival stamps", "open", f"{text} High percentiles are less exact than they look.")
+    return Flag("stamps", "arrival stamps", "good", text)
 
 
 def _failed(summary: Summary) -> Flag:
