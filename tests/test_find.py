@@ -16,13 +16,11 @@ from harness.errors import InputError
 from harness.find import NOT_MET, UNDECIDED, find
 from harness.find_command_line import seconds
 from harness.launch import Swarm
-from harness.record.manifest import Manifest, Phase
-from harness.record.run_directory import create
-from harness.record.schema import REQUESTS
+from harness.record.manifest import Phase
 from harness.record.storage import Folder
-from harness.record.writer import PartWriter
 from harness.slo.search import Plan
-from tests.analysis.rows import request, target
+from tests.analysis.rows import request
+from tests.recorded import write_run
 
 PLAN = Plan(lowest=2, highest=32, precision=0.5, confidence=0.9, length_s=10, looks=2)
 SLO = "ttft_p90<500ms"
@@ -38,29 +36,13 @@ class Server:
     def run_into(self, folder: Folder, run_id: str, swarm: Swarm) -> TargetRun:
         self.told.append(swarm)
         rate, length_s = float(swarm.extra[swarm.extra.index("--rate") + 1]), float(swarm.run_time.removesuffix("s"))
-        directory = create(folder.url, run_id)
-        writer = PartWriter(directory.url, "requests/part", REQUESTS)
         ttft_ms = 100.0 if rate <= self.capacity else 900.0
-        for number in range(round(rate * length_s)):
-            due: dict[str, Any] = {"t_due": number * 1_000, "t_send": number * 1_000}
-            row = request(session=number, turn=0, request_id=str(number), ttft_ms=ttft_ms, **due)
-            writer.add(row | {"run_id": run_id})
-        writer.flush()
-        manifest = Manifest(
-            kvswarm_version="0.1.0",
-            run_id=run_id,
-            state="complete",
-            started_ns=0,
-            options={},
-            scenario_name="demo",
-            scenario={},
-            targets=[target()],
-            versions={},
-            phases=[Phase(phase="measure", targets=("t",), start_ns=0, end_ns=round(length_s * 1e9))],
-        )
-        manifest.add_parts("requests", writer.parts)
-        directory.write_manifest(manifest)
-        return load(directory.url).only_target()
+        rows = [
+            request(session=number, turn=0, request_id=str(number), ttft_ms=ttft_ms, t_due=due, t_send=due)
+            for number, due in enumerate(range(0, round(rate * length_s) * 1_000, 1_000))
+        ]
+        phase = Phase(phase="measure", targets=("t",), start_ns=0, end_ns=round(length_s * 1e9))
+        return load(write_run(folder.url, run_id, rows, phases=[phase])).only_target()
 
 
 def search(

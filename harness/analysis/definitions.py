@@ -12,41 +12,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
-from harness.analysis.latency import quantile
+from harness.analysis.sample import Floats, Sample
 
 Tool = Literal["kvswarm", "vllm bench", "sglang bench", "guidellm", "aiperf", "inference-perf"]
 Figure = Literal["ttft", "tpot", "ntpot", "itl", "icl", "e2e"]
 """ntpot: normalised TPOT, the whole time over all tokens; icl: inter-chunk latency."""
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Values of one figure."""
-
-    values_ms: Floats
-    weights: Floats | None = None
-    """None: linear interpolation between ranks, as numpy does. Else the smallest value up to which this share of the
-    weight lies, as GuideLLM does."""
-
-    def mean(self) -> float | None:
-        if not len(self.values_ms):
-            return None
-        return float(np.average(self.values_ms, weights=self.weights))
-
-    def quantile(self, share: float) -> float | None:
-        if not len(self.values_ms):
-            return None
-        if self.weights is None:
-            return quantile(np.sort(self.values_ms).tolist(), share)
-        order = np.argsort(self.values_ms)
-        reached = np.cumsum(self.weights[order])
-        # As much below as rounding may take from the sum of many weights.
-        place = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
-        return float(self.values_ms[order][place])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +32,8 @@ class Definition:
     """Our column that comes nearest to it; None: there is none."""
     of: Callable[[pd.DataFrame], Sample]
     """Takes rows of `requests` with status ok."""
+    columns: tuple[str, ...]
+    """Of `requests`, that `of` looks at."""
 
 
 def _ms(rows: pd.DataFrame, end: str, start: str) -> Floats:
@@ -106,8 +81,7 @@ def _per_later_token(end: str) -> Callable[[pd.DataFrame], Sample]:
 
 
 def _gaps(rows: pd.DataFrame) -> Sample:
-    lists = rows["itl_ms"].dropna()
-    return Sample(np.concatenate([np.empty(0), *(np.asarray(gaps, dtype=np.float64) for gaps in lists)]))
+    return Sample(pa.array(rows["itl_ms"], pa.list_(pa.float32())).flatten().to_numpy())
 
 
 def _weighted_by_later_tokens(rows: pd.DataFrame) -> Sample:
@@ -132,9 +106,11 @@ def _whole_over_tokens(rows: pd.DataFrame) -> Sample:
 def _token_gaps(rows: pd.DataFrame) -> Sample:
     timed = rows[rows["itl_ms"].notna()]
     together = np.nan_to_num(_tokens(timed)) - timed["chunks"].to_numpy(dtype=np.float64)
-    return Sample(np.concatenate([_gaps(timed).values_ms, np.zeros(int(together[together > 0].sum()))]))
+    return Sample(np.concatenate([_gaps(timed).values_ms, np.zeros(int(together[together > 0].sum()), np.float32)]))
 
 
+_SINCE = ("clock_stepped", "connect_ms", "t_send")
+_LATER = ("clock_stepped", "t_first", "output_tokens")
 _TTFT = "t_first - start, start before the connection is opened"
 _TPOT = "(t_last - t_first) / (n - 1), where n > 1"
 _ITL = "all gaps between output chunks (itl_ms), of all requests together"
@@ -143,49 +119,73 @@ _E2E_TO_END = "t_end - start, start before the connection is opened"
 
 DEFINITIONS: Mapping[Tool, Mapping[Figure, Definition]] = {
     "kvswarm": {
-        "ttft": Definition("t_first - t_send", "ttft_ms", _column("ttft_ms")),
+        "ttft": Definition("t_first - t_send", "ttft_ms", _column("ttft_ms"), ("ttft_ms",)),
         "tpot": Definition(
-            "(t_last - t_first) / (n - first_tokens), where that is above 0", "tpot_ms", _column("tpot_ms")
+            "(t_last - t_first) / (n - first_tokens), where that is above 0",
+            "tpot_ms",
+            _column("tpot_ms"),
+            ("tpot_ms",),
         ),
-        "itl": Definition(_ITL, "itl_ms", _gaps),
-        "e2e": Definition("t_end - t_send", "e2e_ms", _column("e2e_ms")),
+        "itl": Definition(_ITL, "itl_ms", _gaps, ("itl_ms",)),
+        "e2e": Definition("t_end - t_send", "e2e_ms", _column("e2e_ms"), ("e2e_ms",)),
     },
     "vllm bench": {
-        "ttft": Definition(_TTFT, "ttft_ms", _from_connecting("t_first")),
-        "tpot": Definition(_TPOT, "tpot_ms", _per_later_token("t_last")),
-        "itl": Definition(_ITL, "itl_ms", _gaps),
-        "e2e": Definition(_E2E, "e2e_ms", _from_connecting("t_last")),
+        "ttft": Definition(_TTFT, "ttft_ms", _from_connecting("t_first"), (*_SINCE, "t_first")),
+        "tpot": Definition(_TPOT, "tpot_ms", _per_later_token("t_last"), (*_LATER, "t_last")),
+        "itl": Definition(_ITL, "itl_ms", _gaps, ("itl_ms",)),
+        "e2e": Definition(_E2E, "e2e_ms", _from_connecting("t_last"), (*_SINCE, "t_last")),
     },
     "sglang bench": {
-        "ttft": Definition(_TTFT, "ttft_ms", _from_connecting("t_first")),
-        "tpot": Definition("(t_end - t_first) / (n - 1), where n > 1", "tpot_ms", _per_later_token("t_end")),
-        "itl": Definition(_ITL, "itl_ms", _gaps),
-        "e2e": Definition(_E2E_TO_END, "e2e_ms", _from_connecting("t_end")),
+        "ttft": Definition(_TTFT, "ttft_ms", _from_connecting("t_first"), (*_SINCE, "t_first")),
+        "tpot": Definition(
+            "(t_end - t_first) / (n - 1), where n > 1", "tpot_ms", _per_later_token("t_end"), (*_LATER, "t_end")
+        ),
+        "itl": Definition(_ITL, "itl_ms", _gaps, ("itl_ms",)),
+        "e2e": Definition(_E2E_TO_END, "e2e_ms", _from_connecting("t_end"), (*_SINCE, "t_end")),
     },
     "guidellm": {
-        "ttft": Definition("t_first - t_send", "ttft_ms", _column("ttft_ms", by_rank=False)),
+        "ttft": Definition("t_first - t_send", "ttft_ms", _column("ttft_ms", by_rank=False), ("ttft_ms",)),
         "tpot": Definition(
-            "(t_last - t_send) / n: TTFT included; a request weighs as many as its tokens", None, _weighted_by_tokens
+            "(t_last - t_send) / n: TTFT included; a request weighs as many as its tokens",
+            None,
+            _weighted_by_tokens,
+            ("clock_stepped", "t_send", "t_last", "output_tokens"),
         ),
         "itl": Definition(
-            f"{_TPOT}; a request weighs as many as its tokens after the first", "tpot_ms", _weighted_by_later_tokens
+            f"{_TPOT}; a request weighs as many as its tokens after the first",
+            "tpot_ms",
+            _weighted_by_later_tokens,
+            (*_LATER, "t_last"),
         ),
-        "e2e": Definition("t_end - t_send", "e2e_ms", _column("e2e_ms", by_rank=False)),
+        "e2e": Definition("t_end - t_send", "e2e_ms", _column("e2e_ms", by_rank=False), ("e2e_ms",)),
     },
     "aiperf": {
-        "ttft": Definition(_TTFT, "ttft_ms", _from_connecting("t_first")),
+        "ttft": Definition(_TTFT, "ttft_ms", _from_connecting("t_first"), (*_SINCE, "t_first")),
         "itl": Definition(
-            f"{_TPOT}; with --per-chunk-usage n - first_tokens, as our TPOT", "tpot_ms", _per_later_token("t_last")
+            f"{_TPOT}; with --per-chunk-usage n - first_tokens, as our TPOT",
+            "tpot_ms",
+            _per_later_token("t_last"),
+            (*_LATER, "t_last"),
         ),
-        "icl": Definition(_ITL, "itl_ms", _gaps),
-        "e2e": Definition(_E2E, "e2e_ms", _from_connecting("t_last")),
+        "icl": Definition(_ITL, "itl_ms", _gaps, ("itl_ms",)),
+        "e2e": Definition(_E2E, "e2e_ms", _from_connecting("t_last"), (*_SINCE, "t_last")),
     },
     "inference-perf": {
-        "ttft": Definition(f"{_TTFT}, where n > 1", "ttft_ms", _ttft_of_longer),
-        "tpot": Definition(_TPOT, "tpot_ms", _per_later_token("t_last")),
-        "ntpot": Definition("(t_end - start) / n: TTFT included; 0 where n is 0", None, _whole_over_tokens),
-        "itl": Definition(f"{_ITL}, and 0 for each token that came in one chunk with another", "itl_ms", _token_gaps),
-        "e2e": Definition(_E2E_TO_END, "e2e_ms", _from_connecting("t_end")),
+        "ttft": Definition(f"{_TTFT}, where n > 1", "ttft_ms", _ttft_of_longer, (*_SINCE, "t_first", "output_tokens")),
+        "tpot": Definition(_TPOT, "tpot_ms", _per_later_token("t_last"), (*_LATER, "t_last")),
+        "ntpot": Definition(
+            "(t_end - start) / n: TTFT included; 0 where n is 0",
+            None,
+            _whole_over_tokens,
+            (*_SINCE, "t_end", "output_tokens"),
+        ),
+        "itl": Definition(
+            f"{_ITL}, and 0 for each token that came in one chunk with another",
+            "itl_ms",
+            _token_gaps,
+            ("itl_ms", "output_tokens", "chunks"),
+        ),
+        "e2e": Definition(_E2E_TO_END, "e2e_ms", _from_connecting("t_end"), (*_SINCE, "t_end")),
     },
 }
 """Tool -> figure, under the tool's own name for it -> definition."""

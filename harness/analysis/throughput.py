@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness.analysis.definitions import Tool
+from harness.analysis.health import Bools
 from harness.analysis.run import LOAD, TargetRun
 from harness.record.manifest import Phase
 
@@ -44,41 +47,44 @@ class Throughput:
 
 def throughput(run: TargetRun, tool: Tool) -> Throughput | None:
     """As `tool` would divide. None: there was no such stretch of time."""
-    rows = run.measured
-    ok = rows[rows["status"] == "ok"]
     phases = [phase for phase in run.phases if phase.phase == "measure"]
     window = WINDOWS[tool]
-    if window == _ALL:
-        length_ns = _length_ns(rows["t_send"], rows["t_end"])
-    elif window == _OK:
-        length_ns = _length_ns(ok["t_send"], ok["t_last"])
-    else:
+    requests, starts, ends = 0, list[int](), list[int]()
+    tokens: dict[str, int | None] = {"prompt_tokens": 0, "output_tokens": 0}
+    row = 0
+    for piece in run.rows.pieces("phase", "status", "t_send", "t_last", "t_end", *tokens):
+        measured = run.is_measured[row : row + len(piece)]
+        row += len(piece)
+        is_ok = (piece["status"] == "ok").to_numpy(dtype=bool)
+        timed = measured & is_ok if window == _OK else measured
+        starts += _known(piece["t_send"][timed].min())
+        ends += _known(piece["t_last" if window == _OK else "t_end"][timed].max())
+        ok = is_ok & (_ended(piece, phases) if window == _ENDED else measured)
+        requests += int(ok.sum())
+        tokens = {name: _plus(total, piece[name][ok]) for name, total in tokens.items()}
+    length_ns = max(ends) - min(starts) if starts and ends else 0
+    if window in (_MEASURED, _ENDED):
         length_ns = sum(phase.end_ns - phase.start_ns for phase in phases)
-    if window == _ENDED:
-        ok = _ended(run.requests, phases)
     if length_ns <= 0:
         return None
     length_s = length_ns / 1e9
-    return Throughput(
-        requests=len(ok) / length_s,
-        input_tokens=_sum(ok["prompt_tokens"], length_s),
-        output_tokens=_sum(ok["output_tokens"], length_s),
-    )
+    per_s = {name: None if total is None else total / length_s for name, total in tokens.items()}
+    return Throughput(requests / length_s, per_s["prompt_tokens"], per_s["output_tokens"])
 
 
-def _ended(requests: pd.DataFrame, phases: Sequence[Phase]) -> pd.DataFrame:
-    """The successful requests under load that ended in one of the phases."""
-    ok = requests[requests["phase"].isin(LOAD) & (requests["status"] == "ok")]
-    within = pd.Series(False, index=ok.index)
+def _ended(rows: pd.DataFrame, phases: Sequence[Phase]) -> Bools:
+    """The requests under load that ended in one of the phases."""
+    within = np.zeros(len(rows), dtype=bool)
     for phase in phases:
-        within |= ok["t_end"].between(phase.start_ns, phase.end_ns).fillna(False).astype(bool)
-    return ok[within]
+        within |= rows["t_end"].between(phase.start_ns, phase.end_ns).to_numpy(dtype=bool, na_value=False)
+    of_load: Bools = within & rows["phase"].isin(LOAD).to_numpy(dtype=bool)
+    return of_load
 
 
-def _length_ns(starts: pd.Series, ends: pd.Series) -> int:
-    first, last = starts.min(), ends.max()
-    return 0 if pd.isna(first) or pd.isna(last) else int(last) - int(first)
+def _known(stamp: Any) -> list[int]:
+    return [] if pd.isna(stamp) else [int(stamp)]
 
 
-def _sum(tokens: pd.Series, length_s: float) -> float | None:
-    return None if tokens.isna().any() else int(tokens.sum()) / length_s
+def _plus(total: int | None, tokens: pd.Series) -> int | None:
+    """None: not known, as one does not tell."""
+    return None if total is None or tokens.isna().any() else total + int(tokens.sum())

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.compare.rows import Rows, keys_of
-from harness.statistics.bootstrap import Floats, Ints, draws
+from harness.statistics.bootstrap import Floats, Numbers, draws
+from harness.statistics.by_session import BUNDLES
 
-Numbers = tuple[Ints, int]
+Numbered = tuple[Numbers, int]
 """Of each request the number of its cluster, and how many of those there are."""
 
 
@@ -18,8 +19,8 @@ Numbers = tuple[Ints, int]
 class Clusters:
     """Of the reference and of the other side."""
 
-    ours: Numbers
-    theirs: Numbers
+    ours: Numbered
+    theirs: Numbered
     is_shared: bool
     """Both are numbered alike, and a cluster is drawn for both at once."""
 
@@ -36,12 +37,14 @@ class Clusters:
 
 
 def of_sessions(reference: Rows, other: Rows, is_paired: bool) -> Clusters:
-    """The sessions that users played, with their sub-agents; `is_paired`: those of one number are the same."""
+    """The sessions that users played, with their sub-agents, or bundles of them where there are very many;
+    `is_paired`: those of one number are the same."""
     names = [np.unique(table.root) for table in (reference, other)]
     if is_paired:
         names = [np.union1d(*names)] * 2
     ours, theirs = (
-        (np.searchsorted(known, table.root), len(known)) for known, table in zip(names, (reference, other), strict=True)
+        ((np.searchsorted(known, table.root) % BUNDLES).astype(np.int16), min(len(known), BUNDLES))
+        for known, table in zip(names, (reference, other), strict=True)
     )
     return Clusters(ours, theirs, is_paired)
 

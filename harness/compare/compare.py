@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from harness.compare.effect import Effect
 from harness.compare.gates import Gate, Judged, judge
 from harness.compare.identity import Difference, check, differences
@@ -16,6 +18,7 @@ from harness.compare.rows import Rows, in_all, pooled, read_rows
 from harness.compare.sides import Side, sides_of
 from harness.compare.workload import match, sent
 from harness.errors import InputError
+from harness.record.damage import naming_damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,11 @@ def compare(
     Raises InputError if the sides may not be compared or have nothing to compare, RecordError as `open_run`.
     """
     sides = sides_of(words, results, strict=strict)
+    with naming_damage([member.run for side in sides for member in side.members]):
+        return _held(sides, allowed, gates, all_requests)
+
+
+def _held(sides: Sequence[Side], allowed: Sequence[str], gates: Sequence[Gate], all_requests: bool) -> Comparison:
     found = differences(sides)
     check(found, allowed)
     read = [
@@ -91,7 +99,7 @@ def compare(
         workload=workload,
         is_paired=is_same,
         requests=tuple((len(table), sum(map(len, of_side))) for table, of_side in zip(tables, read, strict=True)),
-        sessions=len(set(tables[0].root.tolist())),
+        sessions=len(np.unique(tables[0].root)),
         against=against,
         problems=(*_problems(sides), *_repeats(sides, read)),
         gates=tuple(judge(gate, one.side, one.effects) for one in against for gate in gates),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from harness.statistics.bootstrap import CONFIDENCE, Floats, Statistic, interval
 
 Kind = Literal["ratio", "median ratio", "difference"]
+Draws = tuple[Floats, Floats]
+"""A block of draws: (draws, sessions) of the reference and of the other side, in step."""
 Verdict = Literal["higher", "lower", "perhaps higher", "perhaps lower", "none", "unknown"]
 
 _POWER_ERRORS = 0.8416
@@ -68,52 +70,80 @@ class Question:
     """It is one of the lines that are judged together; False: another view of one of them."""
 
 
-def effects(
-    questions: Sequence[Question],
-    drawn: Iterable[tuple[Floats, Floats]],
-    sessions: tuple[int, int],
-    other_errors: Sequence[Sequence[float]] = (),
-) -> list[Effect]:
-    """`drawn`: blocks of draws of the reference and of the other side, in step, of as many `sessions` each.
-    `other_errors`: of the same questions by `standard_errors`, from draws of something else than sessions.
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What a question came to, without its statistics: these hold all requests."""
+
+    name: str
+    kind: Kind
+    requests: tuple[int, int]
+    reason: str
+    interval: bool
+    counts: bool
+    reference: float | None
+    other: float | None
+    point: float
+    """The effect that was measured, as a logarithm of a ratio or a difference; nan: it cannot be told."""
+    draws: Floats
+    """The effect in every draw, widened."""
+    error: float
+    """The standard error of `draws`."""
+    width: float
+    """By which they are widened."""
+
+
+def answer(question: Question, drawn: Iterable[Draws], sizes: tuple[int, int], others: Sequence[float] = ()) -> Answer:
+    """`drawn`: blocks of draws of the reference and of the other side, in step, of as many sessions each as `sizes`
+    says. `others`: of the same question by `standard_error`, from draws of something else than sessions."""
+    ones = (np.ones((1, sizes[0])), np.ones((1, sizes[1])))
+    point = float(_effect(question, *ones)[0])
+    draws = _draws(question, drawn)
+    error = _error(draws)
+    width = _width(error, others)
+    reference, other = (
+        None if side is None or question.kind == "median ratio" else _known(side.of(one)[0])
+        for side, one in zip((question.reference, question.other), ones, strict=True)
+    )
+    return Answer(
+        name=question.name,
+        kind=question.kind,
+        requests=question.requests,
+        reason=question.reason,
+        interval=question.interval,
+        counts=question.counts,
+        reference=reference,
+        other=other,
+        point=point,
+        draws=_wider(draws, point, width),
+        error=width * error,
+        width=width,
+    )
+
+
+def standard_error(question: Question, drawn: Iterable[Draws]) -> float:
+    """By draws as `answer` takes them."""
+    return _error(_draws(question, drawn))
+
+
+def effects(answers: Sequence[Answer]) -> list[Effect]:
+    """All lines of a comparison.
 
     The intervals are percentile intervals of the draws (Davison and Hinkley 1997, section 5.3.1). Lines are judged
     together by the largest deviation of all lines in a draw, each in its own standard errors (the single-step maxT
     method: Westfall and Young, Resampling-Based Multiple Testing, 1993), which minds that they depend on each other.
     """
-    ones = (np.ones((1, sessions[0])), np.ones((1, sessions[1])))
-    points = [float(_effect(question, *ones)[0]) for question in questions]
-    found = _draws(questions, drawn)
-    errors = [_error(values) for values in found]
-    widths = [_width(errors[number], [of_all[number] for of_all in other_errors]) for number in range(len(questions))]
-    found = [_wider(draws, point, width) for draws, point, width in zip(found, points, widths, strict=True)]
-    errors = [width * error for width, error in zip(widths, errors, strict=True)]
-    judged = [
-        number
-        for number, question in enumerate(questions)
-        if question.counts and question.interval and np.isfinite(points[number]) and errors[number] > 0
-    ]
+    judged = [one for one in answers if one.counts and one.interval and np.isfinite(one.point) and one.error > 0]
     limit = 1.96
     if judged:
-        deviations = [np.abs(found[number] - points[number]) / errors[number] for number in judged]
+        deviations = [np.abs(one.draws - one.point) / one.error for one in judged]
         largest = np.nanmax(np.stack(deviations), axis=0)
         limit = max(limit, float(np.quantile(largest, CONFIDENCE)))
-    values = zip(questions, points, found, errors, widths, strict=True)
-    return [
-        replace(_told(question, point, draws, error, limit, ones), widened=width)
-        for question, point, draws, error, width in values
-    ]
+    return [_told(one, limit) for one in answers]
 
 
-def standard_errors(questions: Sequence[Question], drawn: Iterable[tuple[Floats, Floats]]) -> list[float]:
-    """Of each of them, by draws as `effects` takes them."""
-    return [_error(values) for values in _draws(questions, drawn)]
-
-
-def _draws(questions: Sequence[Question], drawn: Iterable[tuple[Floats, Floats]]) -> list[Floats]:
-    """Of each question its effect in every draw."""
-    blocks = [[_effect(question, ours, theirs) for question in questions] for ours, theirs in drawn]
-    return [np.concatenate([block[number] for block in blocks]) for number in range(len(questions))]
+def _draws(question: Question, drawn: Iterable[Draws]) -> Floats:
+    """Its effect in every draw."""
+    return np.concatenate([_effect(question, ours, theirs) for ours, theirs in drawn])
 
 
 def _width(error: float, others: Sequence[float]) -> float:
@@ -150,33 +180,29 @@ def _error(values: Floats) -> float:
     return error if error > _ROUNDING else 0.0
 
 
-def _told(
-    question: Question, point: float, draws: Floats, error: float, limit: float, ones: tuple[Floats, Floats]
-) -> Effect:
-    is_ratio = question.kind != "difference"
-    reference, other = (
-        None if side is None or question.kind == "median ratio" else _known(side.of(one)[0])
-        for side, one in zip((question.reference, question.other), ones, strict=True)
-    )
-    has_interval = question.interval and not np.isnan(point)
-    low, high = interval(draws) if has_interval else (None, None)
+def _told(answer: Answer, limit: float) -> Effect:
+    is_ratio = answer.kind != "difference"
+    is_known = not np.isnan(answer.point)
+    has_interval = answer.interval and is_known
+    low, high = interval(answer.draws) if has_interval else (None, None)
     as_shown = np.exp if is_ratio else float
     detectable = None
-    if has_interval and error > 0:
-        reach = (limit + _POWER_ERRORS) * error
+    if has_interval and answer.error > 0:
+        reach = (limit + _POWER_ERRORS) * answer.error
         detectable = float(np.expm1(reach)) if is_ratio else reach
     return Effect(
-        name=question.name,
-        kind=question.kind,
-        requests=question.requests,
-        reference=reference,
-        other=other,
-        effect=None if np.isnan(point) else float(as_shown(point)),
+        name=answer.name,
+        kind=answer.kind,
+        requests=answer.requests,
+        reference=answer.reference,
+        other=answer.other,
+        effect=float(as_shown(answer.point)) if is_known else None,
         low=None if low is None else float(as_shown(low)),
         high=None if high is None else float(as_shown(high)),
-        verdict=_verdict(point, low, high, error, limit),
+        verdict=_verdict(answer.point, low, high, answer.error, limit),
         detectable=detectable,
-        reason=question.reason or ("both sides are infinite, or nothing tells it" if np.isnan(point) else ""),
+        reason=answer.reason or ("" if is_known else "both sides are infinite, or nothing tells it"),
+        widened=answer.width,
     )
 
 

@@ -39,6 +39,17 @@ class Difference:
     """It is not known of all, so they may differ or not."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A key of something that is told of a member."""
+
+    of: Callable[[Member], Mapping[str, Any]]
+    name: str
+
+    def __call__(self, member: Member) -> Any:
+        return self.of(member).get(self.name)
+
+
 def differences(sides: Sequence[Side]) -> list[Difference]:
     """All that is known to differ; of the fields in `MEANING` also what may, as a side does not tell."""
     found: list[Difference] = []
@@ -54,15 +65,15 @@ def differences(sides: Sequence[Side]) -> list[Difference]:
             found.append(Difference(what, values, None if may_differ else override, may_differ))
 
     for name in _SHOWN:
-        look(name, lambda member, name=name: _told(member, name), name if name in MEANING else None)  # type: ignore[misc]
+        look(name, _Key(_identity, name), name if name in MEANING else None)
     for name in _keys(sides, _details):
-        look(name, lambda member, name=name: _details(member).get(name), None)  # type: ignore[misc]
+        look(name, _Key(_details, name), None)
     look("cold start", lambda member: member.target.cold_start, None)
     look("kvswarm", lambda member: member.run.manifest.kvswarm_version, None)
     for name in LOAD:
-        look(f"load: {name}", lambda member, name=name: member.run.manifest.options.get(name), "load")  # type: ignore[misc]
+        look(f"load: {name}", _Key(lambda member: member.run.manifest.options, name), "load")
     for name in _keys(sides, _scenario):
-        look(f"scenario: {name}", lambda member, name=name: _scenario(member).get(name), "workload")  # type: ignore[misc]
+        look(f"scenario: {name}", _Key(_scenario, name), "workload")
     return found
 
 
@@ -82,10 +93,10 @@ def _keys(sides: Sequence[Side], of: Callable[[Member], Mapping[str, Any]]) -> l
     return list(dict.fromkeys(key for side in sides for member in side.members for key in of(member)))
 
 
-def _told(member: Member, name: str) -> Any:
-    """A field of the identity; no adapter is told by its absence, where other fields are not known then."""
-    value = member.target.identity.get(name)
-    return "none" if value is None and name == "adapter" else value
+def _identity(member: Member) -> Mapping[str, Any]:
+    """No adapter is told by its absence, where other fields are not known then."""
+    told = {name: value for name, value in member.target.identity.items() if value is not None}
+    return {"adapter": "none"} | told
 
 
 def _details(member: Member) -> Mapping[str, Any]:

@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from harness.compare.clusters import Clusters, of_sessions, of_time
-from harness.compare.effect import Effect, Question, effects, standard_errors
+from harness.compare.clusters import Clusters, Numbered, of_sessions, of_time
+from harness.compare.effect import Answer, Effect, Question, answer, effects, standard_error
 from harness.compare.rows import Bools, Rows, same_request
-from harness.statistics.bootstrap import DRAWS, LEAST_SESSIONS, Floats, Ints, Ordered, Quantile, RatioOfSums
+from harness.statistics.bootstrap import DRAWS, LEAST_SESSIONS, Floats, Quantile, RatioOfSums
 
 TIME_DRAWS = 200
 """They tell a standard error, and no percentiles."""
 SHARES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
 Group = Callable[[Rows], Bools]
-Amount = Callable[[Rows], Floats]
+Tables = tuple[Rows, Rows]
+"""The reference, and the other side."""
+Line = Sequence[Question]
+"""One question, of sessions first, and then of the same requests in other clusters."""
 
 
 def _all(rows: Rows) -> Bools:
     return np.ones(len(rows), dtype=bool)
-
-
-def _one(rows: Rows) -> Floats:
-    return np.ones(len(rows))
-
-
-def _reporting(rows: Rows) -> Bools:
-    return rows.reporting
-
-
-def _cached(rows: Rows) -> Floats:
-    return rows.cached_tokens
-
-
-def _prompt(rows: Rows) -> Floats:
-    return rows.prompt_tokens
 
 
 TIMES: dict[str, tuple[str, Group]] = {
@@ -67,85 +53,101 @@ def compare_rows(reference: Rows, other: Rows, *, is_paired: bool, number: int =
     stretches of time are drawn as well, and where that makes an effect more uncertain, its interval is widened.
     """
     tables = (reference, other)
-    by_session = of_sessions(*tables, is_paired)
-    questions = list(_questions(*_numbered(tables, by_session), is_paired))
-    errors = [
-        standard_errors(list(_questions(*_numbered(tables, clusters), is_paired)), clusters.draws(TIME_DRAWS))
-        for clusters in of_time(*tables, is_paired)
-    ]
-    return effects(questions, by_session.draws(number), by_session.sizes, errors)
+    clusterings = [of_sessions(*tables, is_paired), *of_time(*tables, is_paired)]
+    by_session, *by_time = (list(one.draws(number if one is clusterings[0] else TIME_DRAWS)) for one in clusterings)
+    answers = []
+    # One line after the other, so that no more than the requests of one are in memory.
+    for question, *others in _lines(tables, clusterings, is_paired):
+        errors = [standard_error(*pair) for pair in zip(others, by_time, strict=True)]
+        answers.append(answer(question, by_session, clusterings[0].sizes, errors))
+    return effects(_in_order(answers))
 
 
-@dataclass(frozen=True, slots=True)
-class _Numbered:
-    rows: Rows
-    roots: Ints
-    """Number of the session (or stretch of time) that is drawn, by request."""
-    sessions: int
+def _in_order(answers: list[Answer]) -> list[Answer]:
+    """Each time with failures behind the one without."""
+    names = list(dict.fromkeys(one.name.removesuffix(FAILED) for one in answers))
+    return sorted(answers, key=lambda one: names.index(one.name.removesuffix(FAILED)))
 
 
-def _numbered(tables: tuple[Rows, Rows], clusters: Clusters) -> tuple[_Numbered, _Numbered]:
-    return _Numbered(tables[0], *clusters.ours), _Numbered(tables[1], *clusters.theirs)
-
-
-def _questions(reference: _Numbered, other: _Numbered, is_paired: bool) -> Iterator[Question]:
+def _lines(tables: Tables, clusterings: Sequence[Clusters], is_paired: bool) -> Iterator[Line]:
     if is_paired:
         for name in PAIRED:
-            yield _same_request(name, TIMES[name][0], reference, other)
-    for name, (column, group) in TIMES.items():
-        yield from _times(name, column, group, (reference, other))
-    yield _ratio("hit_rate", (reference, other), _reporting, _cached, _prompt)
-    yield _ratio("hit_rate_warm", (reference, other), lambda rows: _reporting(rows) & ~rows.cold, _cached, _prompt)
-    yield _ratio("failures", (reference, other), _all, lambda rows: (~rows.ok).astype(np.float64), _one)
+            yield _same_request(name, tables, clusterings)
+    for column in dict.fromkeys(column for column, _ in TIMES.values()):
+        for view in ("", FAILED):
+            yield from _times(column, view, tables, clusterings)
+    tokens = ("cached_tokens", "prompt_tokens")
+    yield _ratio("hit_rate", *tokens, [rows.reporting for rows in tables], tables, clusterings)
+    yield _ratio("hit_rate_warm", *tokens, [rows.reporting & ~rows.cold for rows in tables], tables, clusterings)
+    yield _ratio("failures", "failed", "one", [_all(rows) for rows in tables], tables, clusterings)
 
 
-def _same_request(name: str, column: str, reference: _Numbered, other: _Numbered) -> Question:
+def _same_request(name: str, tables: Tables, clusterings: Sequence[Clusters]) -> Line:
     """Each request against itself: what makes one slower than another, such as its length, is in neither."""
-    ratios, places = same_request(reference.rows, other.rows, column)
-    roots = other.roots[places]
-    too_few = _too_few(roots, 0.5)
-    return Question(
-        name=f"{name}_paired_ratio",
-        kind="median ratio",
-        requests=(len(ratios), len(ratios)),
-        reference=None,
-        other=Quantile(Ordered.of(ratios, roots, other.sessions), 0.5) if len(ratios) else None,
-        reason=f"{too_few} are too few for an interval" if too_few else "",
-        interval=not too_few,
-    )
+    ratios, places = same_request(*tables, TIMES[name][0])
+    line = []
+    for one in clusterings:
+        numbers, number = one.theirs
+        other = Quantile(ratios, numbers[places], number, 0.5) if len(ratios) else None
+        too_few = _too_few(other, 0.5)
+        line.append(
+            Question(
+                name=f"{name}_paired_ratio",
+                kind="median ratio",
+                requests=(len(ratios), len(ratios)),
+                reference=None,
+                other=other,
+                reason=f"{too_few} are too few for an interval" if too_few else "",
+                interval=not too_few,
+            )
+        )
+    return line
 
 
-def _times(name: str, column: str, group: Group, sides: tuple[_Numbered, _Numbered]) -> Iterator[Question]:
-    def values(rows: Rows, with_failures: bool) -> Floats:
-        times: Floats = np.where(rows.ok, getattr(rows, column), np.inf if with_failures else np.nan)
-        times = np.where(rows.counted & group(rows), times, np.nan)
-        return times
+def _times(column: str, view: str, tables: Tables, clusterings: Sequence[Clusters]) -> Iterator[Line]:
+    """All times of a column, which is read once. `view`: empty, or `FAILED`."""
+    groups = {name: group for name, (of, group) in TIMES.items() if of == column}
+    if view:
+        groups = {
+            name: group for name, group in groups.items() if name in WITH_FAILURES and _some_failed(tables, group)
+        }
+    if not groups:
+        return
+    times = [np.where(rows.ok, rows.column(column), np.inf if view else np.nan) for rows in tables]
+    for name, group in groups.items():
+        which = [rows.counted & group(rows) for rows in tables]
+        for label, share in SHARES.items():
+            line = f"{name}_{label}_ratio{view}"
+            yield [_quantiles(line, share, times, which, (one.ours, one.theirs), not view) for one in clusterings]
 
-    has_failures = name in WITH_FAILURES and any((~side.rows.ok & group(side.rows)).any() for side in sides)
-    views = [(FAILED if with_failures else "", with_failures) for with_failures in (False, True)[: 1 + has_failures]]
-    found = {
-        view: [Ordered.of(values(side.rows, with_failures), side.roots, side.sessions) for side in sides]
-        for view, with_failures in views
-    }
-    for label, share in SHARES.items():
-        for view in found:
-            yield _quantiles(f"{name}_{label}_ratio{view}", share, found[view], counts=not view)
+
+def _some_failed(tables: Tables, group: Group) -> bool:
+    return any((~rows.ok & group(rows)).any() for rows in tables)
 
 
-def _quantiles(name: str, share: float, sides: Sequence[Ordered], counts: bool) -> Question:
-    statistics: list[Quantile | None] = []
+def _quantiles(
+    name: str,
+    share: float,
+    times: Sequence[Floats],
+    groups: Sequence[Bools],
+    clusters: tuple[Numbered, Numbered],
+    counts: bool,
+) -> Question:
+    statistics = [
+        None if np.isnan(values[of]).all() else Quantile(values, numbers, number, share, of)
+        for values, of, (numbers, number) in zip(times, groups, clusters, strict=True)
+    ]
     reasons = []
-    for side, which in zip(sides, ("reference", "other side"), strict=True):
-        roots = side.sessions
-        statistics.append(Quantile(side, share) if len(roots) else None)
-        if not len(roots):
+    for statistic, which in zip(statistics, ("reference", "other side"), strict=True):
+        if statistic is None:
             reasons.append(f"no request of the {which} has it")
-        elif too_few := _too_few(roots, share):
+        elif too_few := _too_few(statistic, share):
             reasons.append(f"{too_few} of the {which} are too few for an interval")
+    ours, theirs = (0 if statistic is None else statistic.requests for statistic in statistics)
     return Question(
         name=name,
         kind="ratio",
-        requests=(len(sides[0].values), len(sides[1].values)),
+        requests=(ours, theirs),
         reference=statistics[0],
         other=statistics[1],
         reason="; ".join(reasons),
@@ -154,32 +156,39 @@ def _quantiles(name: str, share: float, sides: Sequence[Ordered], counts: bool) 
     )
 
 
-def _too_few(roots: Ints, share: float) -> str:
+def _too_few(statistic: Quantile | None, share: float) -> str:
     """What there is too little of: sessions, or requests beyond the quantile; empty: enough."""
-    sessions, least = len(np.unique(roots)), round(1 / (1 - share))
+    sessions, requests = (0, 0) if statistic is None else (statistic.told, statistic.requests)
     if sessions < LEAST_SESSIONS:
         return f"{sessions} sessions"
-    return f"{len(roots)} requests" if len(roots) < least else ""
+    return f"{requests} requests" if requests < round(1 / (1 - share)) else ""
 
 
-def _ratio(name: str, sides: tuple[_Numbered, _Numbered], group: Group, upper: Amount, lower: Amount) -> Question:
-    statistics: list[RatioOfSums | None] = []
-    reasons, sizes = [], []
-    for side, which in zip(sides, ("reference", "other side"), strict=True):
-        chosen = group(side.rows)
-        rows, roots = side.rows.take(chosen), side.roots[chosen]
-        sizes.append(len(rows))
-        statistics.append(RatioOfSums(upper(rows), lower(rows), roots, side.sessions) if len(rows) else None)
-        if not len(rows):
+def _ratio(
+    name: str, upper: str, lower: str, groups: Sequence[Bools], tables: Tables, clusterings: Sequence[Clusters]
+) -> Line:
+    reasons: list[str] = []
+    statistics: list[Sequence[RatioOfSums | None]] = []
+    for rows, of, which, place in zip(tables, groups, ("reference", "other side"), (0, 1), strict=True):
+        clusters = [(one.ours, one.theirs)[place] for one in clusterings]
+        sessions = np.count_nonzero(np.bincount(clusters[0][0][of]))
+        if not sessions:
             reasons.append(f"no request of the {which} reports it")
-        elif len(np.unique(roots)) < LEAST_SESSIONS:
-            reasons.append(f"{len(np.unique(roots))} sessions of the {which} are too few for an interval")
-    return Question(
-        name=f"{name}_diff",
-        kind="difference",
-        requests=(sizes[0], sizes[1]),
-        reference=statistics[0],
-        other=statistics[1],
-        reason="; ".join(reasons),
-        interval=not reasons,
-    )
+            statistics.append([None for _ in clusters])
+            continue
+        if sessions < LEAST_SESSIONS:
+            reasons.append(f"{sessions} sessions of the {which} are too few for an interval")
+        above, below = (_amount(rows, amount)[of] for amount in (upper, lower))
+        statistics.append([RatioOfSums(above, below, numbers[of], number) for numbers, number in clusters])
+    requests = (int(groups[0].sum()), int(groups[1].sum()))
+    return [
+        Question(f"{name}_diff", "difference", requests, ours, theirs, "; ".join(reasons), not reasons)
+        for ours, theirs in zip(*statistics, strict=True)
+    ]
+
+
+def _amount(rows: Rows, name: str) -> Floats:
+    """What is summed of each request: a column, 1, or 1 where it failed."""
+    if name == "one":
+        return np.ones(len(rows))
+    return (~rows.ok).astype(np.float64) if name == "failed" else rows.column(name)

@@ -1,65 +1,51 @@
-"""The measured requests of one target of a run, as columns."""
+"""The measured requests of one target of a run: who they are, and their times as columns that are read when needed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
-from harness.query.views import connect
-from harness.record.damage import naming_damage
+from harness.analysis.health import times_of
+from harness.analysis.rows import Rows as Recorded
+from harness.analysis.rows import rows_of
+from harness.analysis.run import TargetRun, load
 from harness.record.reader import RecordedRun
-from harness.statistics.bootstrap import Floats, Ints
+from harness.statistics.bootstrap import Floats, Ints, Numbers
 
 Bools = npt.NDArray[np.bool_]
 
 STRETCHES = 30
 """Parts of a run's measured time. More of them tell of shorter moments, fewer of what holds a server up for longer."""
 
-_ROWS = """
-    SELECT session, turn, status = 'ok' AS ok, coalesce(warmth = 'cold', false) AS cold,
-           request_id IN (SELECT request_id FROM counted) AS counted,
-           coalesce(ttft_ms, 'nan'::DOUBLE) AS ttft_ms, coalesce(tpot_ms, 'nan'::DOUBLE) AS tpot_ms,
-           coalesce(e2e_ms, 'nan'::DOUBLE) AS e2e_ms, coalesce(cached_tokens, 'nan'::DOUBLE) AS cached_tokens,
-           coalesce(prompt_tokens, 'nan'::DOUBLE) AS prompt_tokens, t_due
-    FROM requests
-    WHERE target = $target AND phase = 'measure' AND session IS NOT NULL AND status <> 'cancelled'
-    ORDER BY session, turn, t_due
-"""
-_STARTED_BY = """
-    SELECT DISTINCT child.session, parent.session
-    FROM requests AS child JOIN requests AS parent ON child.parent_request = parent.request_id
-    WHERE child.target = $target AND parent.session IS NOT NULL AND child.session <> parent.session
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One element a request, failed ones included; cancelled ones are not, as the end of the run is no result.
+    """One element a request, failed ones included; cancelled ones are not, as the end of the run is no result."""
 
-    nan: not reported, or not known.
-    """
-
-    session: Ints
-    root: Ints
+    session: Numbers
+    root: Numbers
     """The session that a user played: of a sub-agent the one that it was started for. What is drawn."""
-    turn: Ints
+    turn: Numbers
     ok: Bools
     counted: Bools
     """Its times count: the harness was not the bottleneck meanwhile."""
     cold: Bools
-    ttft_ms: Floats
-    tpot_ms: Floats
-    e2e_ms: Floats
-    cached_tokens: Floats
-    prompt_tokens: Floats
-    stretch: Ints
+    hit: Bools
+    """At least half of the prompt came from the cache."""
+    miss: Bools
+    """Less did. Neither: it does not report both cached and prompt tokens."""
+    stretch: Numbers
     """Number of the stretch of time in which it was due: the measured time of each run is cut into `STRETCHES`."""
     stretches: int
     """How many there are."""
+    column: Callable[[str], Floats]
+    """Reads ttft_ms, tpot_ms, e2e_ms, cached_tokens or prompt_tokens, (requests,); nan: not reported, or not known."""
 
     def __len__(self) -> int:
         return len(self.session)
@@ -67,48 +53,106 @@ class Rows:
     @property
     def reporting(self) -> Bools:
         """Those that report both cached and prompt tokens."""
-        return ~np.isnan(self.cached_tokens) & ~np.isnan(self.prompt_tokens)
-
-    @property
-    def hit(self) -> Bools:
-        """At least half of the prompt came from the cache."""
-        return 2 * self.cached_tokens >= self.prompt_tokens
-
-    @property
-    def miss(self) -> Bools:
-        return 2 * self.cached_tokens < self.prompt_tokens
+        return self.hit | self.miss
 
     def take(self, which: Ints | Bools) -> Rows:
-        return replace(self, **{name: getattr(self, name)[which] for name in _COLUMNS})
+        column = partial(_taken, self.column, which)
+        return replace(self, column=column, **{name: getattr(self, name)[which] for name in _ARRAYS})
 
 
-_COLUMNS = tuple(field.name for field in fields(Rows) if field.name != "stretches")
+_ARRAYS = tuple(field.name for field in fields(Rows) if field.name not in ("stretches", "column"))
+
+
+def _taken(column: Callable[[str], Floats], which: Ints | Bools, name: str) -> Floats:
+    return column(name)[which]
+
+
+def _concatenated(columns: Sequence[Callable[[str], Floats]], name: str) -> Floats:
+    return np.concatenate([column(name) for column in columns])
 
 
 def read_rows(run: RecordedRun, target: str, *, all_requests: bool = False) -> Rows:
-    """Sorted by session and turn. `all_requests`: the times of those count that a report leaves out, too."""
-    with naming_damage([run]), connect([run]) as connection:
-        columns: dict[str, npt.NDArray[Any]] = dict(connection.execute(_ROWS, {"target": target}).fetchnumpy())  # type: ignore[arg-type]
-        started_by = dict(connection.execute(_STARTED_BY, {"target": target}).fetchall())
-    session = columns.pop("session").astype(np.int64)
-    turn = columns.pop("turn").astype(np.int64)
-    if all_requests:
-        columns["counted"] = np.ones(len(session), dtype=bool)
-    stretch = stretches_of(columns.pop("t_due").astype(np.int64))
-    roots = _roots(session, started_by)
-    return Rows(session=session, root=roots, turn=turn, stretch=stretch, stretches=STRETCHES, **columns)
+    """`all_requests`: the times of those count that a report leaves out, too."""
+    loaded = load(run, all_requests=all_requests)
+    (of_target,) = (one for one in loaded.by_target() if one.target.name == target)
+    found = _arrays(of_target)
+    if len(found["session"]) and found["session"].max() < 2**31:
+        found["session"] = found["session"].astype(np.int32)
+    which, stretch = found.pop("which"), stretches_of(found.pop("t_due"))
+    roots = _roots(found["session"], _started_by(of_target.rows))
+    column = partial(_column, run, target, which)
+    return Rows(root=roots, stretch=stretch, stretches=STRETCHES, column=column, **found)
 
 
-def stretches_of(due_ns: Ints) -> Ints:
+def _arrays(run: TargetRun) -> dict[str, npt.NDArray[Any]]:
+    """`which`, (rows of the target,), holds for the requests that the others are of."""
+    which = np.concatenate([(piece["phase"] == "measure").to_numpy(dtype=bool) for piece in run.rows.pieces("phase")])
+    counted = which.copy() if run.all_requests else which & ~times_of(run.rows, run.marked, which).disturbed
+    kinds: dict[str, Any] = {"session": np.int64, "turn": np.int32, "t_due": np.int64}
+    kinds |= dict.fromkeys(("ok", "counted", "cold", "hit", "miss"), np.bool_)
+    # Whole at once and then filled: many small arrays would leave holes in memory.
+    found = {name: np.empty(int(which.sum()), kind) for name, kind in kinds.items()}
+    row = end = 0
+    for piece in run.rows.pieces("session", "turn", "status", "warmth", "t_due", "cached_tokens", "prompt_tokens"):
+        place = slice(row, row + len(piece))
+        row += len(piece)
+        named = piece["session"].notna() & (piece["status"] != "cancelled")
+        which[place] &= named.to_numpy(dtype=bool)
+        own = piece[which[place]]
+        cached, prompt = (_floats(own[name]) for name in ("cached_tokens", "prompt_tokens"))
+        here = slice(end, end + len(own))
+        end += len(own)
+        for name in ("session", "turn", "t_due"):
+            found[name][here] = own[name].to_numpy(dtype=kinds[name])
+        found["ok"][here] = own["status"] == "ok"
+        found["counted"][here] = counted[place][which[place]]
+        found["cold"][here] = own["warmth"] == "cold"
+        found["hit"][here] = 2 * cached >= prompt
+        found["miss"][here] = 2 * cached < prompt
+    return {"which": which} | {name: array[:end] for name, array in found.items()}
+
+
+def _column(run: RecordedRun, target: str, which: Bools, name: str) -> Floats:
+    """The parts are opened anew, as what is known of thousands of them takes more memory than a column."""
+    found = np.empty(int(which.sum()))
+    row = end = 0
+    for piece in rows_of(run, "requests").of(target).pieces(name):
+        own = _floats(piece[name])[which[row : row + len(piece)]]
+        found[end : end + len(own)] = own
+        row += len(piece)
+        end += len(own)
+    return found
+
+
+def _floats(column: Any) -> Floats:
+    values: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return values
+
+
+def _started_by(rows: Recorded) -> dict[int, int]:
+    """Session of a sub-agent -> the session whose request started it."""
+    in_session = pc.field("session").is_valid()
+    children = rows.some(pc.field("parent_request").is_valid() & in_session, "session", "parent_request")
+    children = children.drop_duplicates()
+    if children.empty:
+        return {}
+    is_parent = pc.field("request_id").isin(children["parent_request"].tolist())
+    parents = rows.some(is_parent & in_session, "request_id", "session")
+    sessions = dict(zip(parents["request_id"], parents["session"], strict=True))
+    pairs = zip(children["session"], children["parent_request"], strict=True)
+    return {int(own): int(sessions[by]) for own, by in pairs if by in sessions and sessions[by] != own}
+
+
+def stretches_of(due_ns: Ints) -> Numbers:
     """Which of `STRETCHES` equal parts of the time from the first to the last each falls into."""
     if not len(due_ns):
-        return due_ns
+        return np.zeros(0, dtype=np.int16)
     start_ns = int(due_ns.min())
-    stretch: Ints = (due_ns - start_ns) * STRETCHES // (int(due_ns.max()) - start_ns + 1)
-    return stretch
+    stretch = (due_ns - start_ns) * STRETCHES // (int(due_ns.max()) - start_ns + 1)
+    return stretch.astype(np.int16)
 
 
-def _roots(sessions: Ints, started_by: dict[int, int]) -> Ints:
+def _roots(sessions: Numbers, started_by: dict[int, int]) -> Numbers:
     if not started_by:
         return sessions
     names, places = np.unique(sessions, return_inverse=True)
@@ -123,10 +167,13 @@ def _root(session: int, started_by: dict[int, int]) -> int:
 
 def pooled(parts: list[Rows]) -> Rows:
     """Of several runs; a session that each of them played is one that is drawn as a whole, and no time is the same."""
+    if len(parts) == 1:
+        return parts[0]
     before = [sum(part.stretches for part in parts[:number]) for number in range(len(parts))]
     parts = [replace(part, stretch=part.stretch + start) for part, start in zip(parts, before, strict=True)]
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
-    return Rows(**columns, stretches=sum(part.stretches for part in parts))
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
+    column = partial(_concatenated, [part.column for part in parts])
+    return Rows(**columns, stretches=sum(part.stretches for part in parts), column=column)
 
 
 def in_all(tables: list[Rows]) -> list[Rows]:
@@ -134,8 +181,9 @@ def in_all(tables: list[Rows]) -> list[Rows]:
     keys = keys_of(tables)
     common = keys[0]
     for other in keys[1:]:
-        common = np.intersect1d(common, other)
-    return [table.take(np.isin(key, common)) for table, key in zip(tables, keys, strict=True)]
+        common = common[np.isin(common, other)]
+    chosen = [np.isin(key, common) for key in keys]
+    return [table if which.all() else table.take(which) for table, which in zip(tables, chosen, strict=True)]
 
 
 def keys_of(tables: Sequence[Rows]) -> list[Ints]:
@@ -160,7 +208,7 @@ def same_request(reference: Rows, other: Rows, column: str) -> tuple[Floats, Int
 
 def _log_times(table: Rows, keys: Ints, column: str) -> tuple[Ints, Floats, Ints]:
     """(keys, mean logarithm of the time, place of the first) of the requests that have one that counts."""
-    times: Floats = getattr(table, column)
+    times = table.column(column)
     which = np.flatnonzero(table.ok & table.counted & (times > 0))
     found, first, group = np.unique(keys[which], return_index=True, return_inverse=True)
     sums = np.bincount(group, weights=np.log(times[which]), minlength=len(found))

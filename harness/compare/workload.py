@@ -14,10 +14,11 @@ from harness.record.damage import naming_damage
 
 MOST_REQUESTS = 20_000
 """So many requests, of the first sessions, are looked at: a workload of another seed differs in the first of them."""
-_PATHS = """
+_SENT = "FROM requests WHERE target = $target AND phase = 'measure' AND session IS NOT NULL AND path IS NOT NULL"
+_LAST = f"SELECT max(session) FROM (SELECT session {_SENT} ORDER BY session LIMIT $most)"
+_PATHS = f"""
     SELECT session, turn, planned_output_tokens, path, path_tokens, path_levels
-    FROM requests
-    WHERE target = $target AND phase = 'measure' AND session IS NOT NULL AND path IS NOT NULL
+    {_SENT} AND session <= $last
     ORDER BY session, turn LIMIT $most
 """
 
@@ -40,7 +41,10 @@ def sent(member: Member) -> Sent:
     scenario = member.run.manifest.scenario
     skipped = {"chat template"} | ({"earlier reply"} if scenario.get("replies") == "live" else set())
     with naming_damage([member.run]), connect([member.run]) as connection:
-        rows = connection.execute(_PATHS, {"target": member.target.name, "most": MOST_REQUESTS}).fetchall()
+        asked = {"target": member.target.name, "most": MOST_REQUESTS}
+        # The last session first: paths are long, and to put all of them in order would take much memory.
+        ((last,),) = connection.execute(_LAST, asked).fetchall()
+        rows = connection.execute(_PATHS, asked | {"last": last}).fetchall()
     requests = {}
     for session, turn, output_tokens, path, lengths, levels in rows:
         named = zip(path, lengths, levels or [None] * len(path), strict=True)

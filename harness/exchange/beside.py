@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.analysis.definitions import DEFINITIONS, Sample, Tool
-from harness.analysis.hit_rate import of_requests
-from harness.analysis.run import TargetRun
-from harness.analysis.throughput import WINDOWS, Throughput, throughput
-from harness.exchange.measured import STATISTICS, Measured, Rate, Statistic
+from harness.analysis.definitions import DEFINITIONS
+from harness.analysis.throughput import WINDOWS
+from harness.exchange.measured import Measured
+from harness.exchange.ours import Ours
 
 UNCHECKED = (
     "Whether both sent the same prompts at the same load to the same server is for you to know: no file says enough."
@@ -48,54 +47,36 @@ class Beside:
         return asdict(self)
 
 
-def beside(run_id: str, run: TargetRun, measured: Measured) -> Beside:
-    """Times are of the successful requests whose times count; a rate is of all successful ones."""
+def beside(ours: Ours, measured: Measured) -> Beside:
     return Beside(
-        run_id,
-        run.target.name,
+        ours.run_id,
+        ours.target,
         measured,
-        lines=(*_times(run, measured), *_rates(run, measured), *_hit_rate(run, measured)),
+        lines=(*_times(ours, measured), *_rates(ours, measured), *_hit_rate(ours, measured)),
         definitions=tuple(_definitions(measured)),
     )
 
 
-def _times(run: TargetRun, measured: Measured) -> Iterator[Line]:
-    ok = run.counted[run.counted["status"] == "ok"]
-    own = {definition.column: definition.of(ok) for definition in DEFINITIONS["kvswarm"].values()}
+def _times(ours: Ours, measured: Measured) -> Iterator[Line]:
+    own = {definition.column: definition for definition in DEFINITIONS["kvswarm"].values()}
     for figure, values in measured.times.items():
         definition = DEFINITIONS[measured.tool][figure]
-        sample, ours = definition.of(ok), own.get(definition.column)
+        nearest = None if definition.column is None else ours.times(own[definition.column])
+        as_theirs = ours.times(definition)
         for statistic, theirs in values.items():
-            nearest = None if ours is None else _value(ours, statistic)
-            yield Line(figure, statistic, theirs, _value(sample, statistic), nearest, definition.column)
+            own_value = None if nearest is None else nearest[statistic]
+            yield Line(figure, statistic, theirs, as_theirs[statistic], own_value, definition.column)
 
 
-def _value(sample: Sample, statistic: Statistic) -> float | None:
-    share = STATISTICS[statistic]
-    return sample.mean() if share is None else sample.quantile(share)
-
-
-def _rates(run: TargetRun, measured: Measured) -> Iterator[Line]:
-    as_theirs, ours = _all_rates(run, measured.tool), _all_rates(run, "kvswarm")
+def _rates(ours: Ours, measured: Measured) -> Iterator[Line]:
+    as_theirs, own = ours.rates(measured.tool), ours.rates("kvswarm")
     for rate, theirs in measured.per_s.items():
-        yield Line(rate, "per s", theirs, as_theirs.get(rate), ours.get(rate), None)
+        yield Line(rate, "per s", theirs, as_theirs.get(rate), own.get(rate), None)
 
 
-def _all_rates(run: TargetRun, tool: Tool) -> dict[Rate, float | None]:
-    found: Throughput | None = throughput(run, tool)
-    if found is None:
-        return {}
-    return {
-        "requests": found.requests,
-        "input tokens": found.input_tokens,
-        "output tokens": found.output_tokens,
-        "tokens": found.total_tokens,
-    }
-
-
-def _hit_rate(run: TargetRun, measured: Measured) -> Iterator[Line]:
+def _hit_rate(ours: Ours, measured: Measured) -> Iterator[Line]:
     if measured.hit_rate is not None:
-        yield Line("hit rate", "share", measured.hit_rate, None, of_requests(run.measured).rate, "cached_tokens")
+        yield Line("hit rate", "share", measured.hit_rate, None, ours.hit_rate, "cached_tokens")
 
 
 def _definitions(measured: Measured) -> Iterator[str]:

@@ -39,13 +39,16 @@ def beside(
 
     from harness.exchange.beside import beside as put_beside
     from harness.exchange.beside_table import render
+    from harness.exchange.ours import Ours
     from harness.exchange.reading import read_results
 
     measured = [one for file in files for one in read_results(file)]
-    with _opened(run, results, lenient) as ours:
-        if ours.measured.empty:
+    with _opened(run, results, lenient) as recorded:
+        targets = recorded.by_target()
+        if not any(target.is_measured.any() for target in targets):
             raise InputError(f"run {run!r} has no measured request: there is nothing to put beside.")
-        found = [put_beside(ours.manifest.run_id, target, one) for one in measured for target in ours.by_target()]
+        ours = [Ours(recorded.manifest.run_id, target) for target in targets]
+        found = [put_beside(target, one) for one in measured for target in ours]
     if as_json:
         typer.echo(json.dumps([one.to_json() for one in found], indent=2))
         return

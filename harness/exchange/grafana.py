@@ -17,7 +17,7 @@ from harness.exchange.families import (
     TPOT,
     TTFT,
 )
-from harness.exchange.run_series import STEP_NS
+from harness.exchange.request_series import STEP_NS
 
 SCHEMA_VERSION = 39
 """Of Grafana 10.4; newer ones read it as well."""

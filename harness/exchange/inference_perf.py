@@ -6,13 +6,13 @@ Read from inference_perf/reportgen/base.py of inference-perf 0.7.0. The file doe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness.analysis.definitions import Figure
 from harness.analysis.numbers import count
 from harness.errors import InputError
 from harness.exchange.document import Document
-from harness.exchange.measured import Measured, Statistic, known, known_rates
+from harness.exchange.measured import NAMES, Measured, Statistic, known, known_rates
 
 _KEYS = {"load_summary", "successes", "failures"}
 _FIGURES: dict[Figure, str] = {
@@ -21,13 +21,6 @@ _FIGURES: dict[Figure, str] = {
     "ntpot": "normalized_time_per_output_token",
     "itl": "inter_token_latency",
     "e2e": "request_latency",
-}
-_STATISTICS: dict[Statistic, tuple[str, ...]] = {
-    "mean": ("mean",),
-    "p50": ("median", "p50"),
-    "p90": ("p90",),
-    "p95": ("p95",),
-    "p99": ("p99",),
 }
 SILENT = (
     "which version wrote it, and whether n is its own tokeniser's count or the server's (use_server_output_tokens)",
@@ -86,10 +79,10 @@ def _remarks(document: Document) -> Iterator[str]:
 
 def _times(document: Document, key: str) -> dict[Statistic, float]:
     """Its seconds in ms; empty: there are none."""
-    values = known({name: _first(document, key, names) for name, names in _STATISTICS.items()})
+    values = known({name: _first(document, key, names) for name, names in NAMES.items()})
     return {name: value * 1e3 for name, value in values.items()}
 
 
-def _first(document: Document, key: str, names: tuple[str, ...]) -> float | None:
+def _first(document: Document, key: str, names: Sequence[str]) -> float | None:
     values = (document.number("successes", "latency", key, name) for name in names)
     return next((value for value in values if value is not None), None)

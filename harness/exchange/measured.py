@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,14 @@ from harness.analysis.definitions import Figure, Tool
 Statistic = Literal["mean", "p50", "p90", "p95", "p99"]
 STATISTICS: Mapping[Statistic, float | None] = {"mean": None, "p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 """Statistic -> the share of the values that lies below; None: it is the mean."""
+NAMES: Mapping[Statistic, Sequence[str]] = {
+    "mean": ("mean",),
+    "p50": ("median", "p50"),
+    "p90": ("p90",),
+    "p95": ("p95",),
+    "p99": ("p99",),
+}
+"""Statistic -> what vllm bench and inference-perf call it."""
 Rate = Literal["requests", "input tokens", "output tokens", "tokens", "good requests"]
 Times = Mapping[Figure, Mapping[Statistic, float]]
 """In ms; what the file does not tell is not there."""

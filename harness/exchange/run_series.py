@@ -5,20 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import numpy as np
-import numpy.typing as npt
-
 from harness.analysis.pages import replicas
 from harness.analysis.run import Run, TargetRun
 from harness.analysis.server import Together, scraped
-from harness.exchange.families import CACHED_TOKENS, OUTPUT_TOKENS, PROMPT_TOKENS, REQUESTS, RUN, SERVER, TIMES
-from harness.exchange.openmetrics import BOUNDS_S, Histogram, Scalars, Series
-
-STEP_NS = 5_000_000_000
-"""Between two samples of what is counted of the requests."""
-_STAMPS = ("t_due", "t_send", "t_first", "t_last", "t_end")
-_Ints = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
+from harness.exchange.families import RUN, SERVER
+from harness.exchange.openmetrics import Scalars, Series
+from harness.exchange.request_series import COLUMNS, RequestSeries
 
 
 def series_of_run(run: Run) -> list[Series]:
@@ -29,44 +21,19 @@ def series_of_run(run: Run) -> list[Series]:
 
 
 def _requests(run: Run, target: TargetRun) -> Iterator[Series]:
-    rows = target.measured
-    if rows.empty:
+    if not target.is_measured.any():
         return
-    ended = np.maximum.reduce([rows[name].to_numpy(dtype=np.int64, na_value=-1) for name in _STAMPS])
-    start = int(rows["t_due"].min())
-    # The first sample is before everything, so that all of it is growth.
-    places = (ended - start) // STEP_NS + 1
-    times = [start + STEP_NS * number for number in range(int(places.max()) + 1)]
+    found = RequestSeries(int(target.rows.read("t_due")["t_due"][target.is_measured].min()))
+    counted, row = target.is_counted, 0
+    target.rows.forget()
+    for piece in target.rows.pieces(*COLUMNS):
+        place = slice(row, row + len(piece))
+        row += len(piece)
+        measured = target.is_measured[place]
+        found.add(piece[measured], counted[place][measured])
     labels = {"run_id": run.manifest.run_id, "target": target.target.name}
-
-    def counter(which: npt.NDArray[np.bool_], values: _Floats) -> list[float]:
-        return list(_grown(places[which], values[which], len(times)))
-
-    yield Scalars(RUN, labels | _identity(run, target), [times[0], times[-1]], [1, 1])
-    ones, status = np.ones(len(rows)), rows["status"].to_numpy(dtype=object)
-    for one in sorted(set(status)):
-        yield Scalars(REQUESTS, labels | {"status": one}, times, counter(status == one, ones))
-    prompt, cached, output = (
-        rows[name].to_numpy(dtype=np.float64, na_value=np.nan)
-        for name in ("prompt_tokens", "cached_tokens", "output_tokens")
-    )
-    has_prompt, both = ~np.isnan(prompt), ~np.isnan(prompt) & ~np.isnan(cached)
-    for name, which in (("reported", both), ("unreported", has_prompt & ~both)):
-        if which.any():
-            yield Scalars(PROMPT_TOKENS, labels | {"cached": name}, times, counter(which, prompt))
-    if both.any():
-        yield Scalars(CACHED_TOKENS, labels, times, counter(both, cached))
-    if not np.isnan(output).all():
-        yield Scalars(OUTPUT_TOKENS, labels, times, counter(~np.isnan(output), output))
-    counts = (status == "ok") & rows.index.isin(target.counted.index)
-    by_cache = {"hit": both & (2 * cached >= prompt), "miss": both & (2 * cached < prompt), "unreported": ~both}
-    for column, family in TIMES.items():
-        seconds = rows[column].to_numpy(dtype=np.float64, na_value=np.nan) / 1e3
-        for cache, which in by_cache.items():
-            timed = counts & which & ~np.isnan(seconds)
-            if timed.any():
-                reached, sums = _histogram(places[timed], seconds[timed], len(times))
-                yield Histogram(family, labels | {"cache": cache}, times, reached, sums.tolist())
+    yield Scalars(RUN, labels | _identity(run, target), [found.times_ns[0], found.times_ns[-1]], [1, 1])
+    yield from found.series(labels)
 
 
 def _identity(run: Run, target: TargetRun) -> dict[str, str]:
@@ -76,19 +43,6 @@ def _identity(run: Run, target: TargetRun) -> dict[str, str]:
         **{name: "" if value is None else str(value) for name, value in known.items()},
         "kvswarm_version": run.manifest.kvswarm_version,
     }
-
-
-def _grown(places: _Ints, values: _Floats, steps: int) -> _Floats:
-    grown: _Floats = np.bincount(places, weights=values, minlength=steps).cumsum()
-    return grown
-
-
-def _histogram(places: _Ints, seconds: _Floats, steps: int) -> tuple[_Ints, _Floats]:
-    """Shapes (steps, bounds + 1) and (steps,): counts at or below each bound, and the sums, up to each step."""
-    width = len(BOUNDS_S) + 1
-    cells = places * width + np.searchsorted(BOUNDS_S, seconds)
-    counts = np.bincount(cells, minlength=steps * width).reshape(steps, width)
-    return counts.cumsum(axis=0).cumsum(axis=1), _grown(places, seconds, steps)
 
 
 def _server(run: Run, target: TargetRun) -> Iterator[Series]:

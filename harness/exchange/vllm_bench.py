@@ -5,20 +5,15 @@ Read from vllm/benchmarks/serve.py of vLLM 0.32.0. The file does not name its ve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.analysis.definitions import Figure
 from harness.errors import InputError
 from harness.exchange.document import Document
-from harness.exchange.measured import Measured, Statistic, known, known_rates, without_zeros
+from harness.exchange.measured import NAMES, Measured, known, known_rates, without_zeros
 
 _KEYS = {"endpoint_type", "duration", "completed", "request_throughput", "total_token_throughput"}
 _FIGURES: dict[Figure, str] = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e": "e2el"}
-_STATISTICS: dict[Statistic, tuple[str, ...]] = {
-    "mean": ("mean",),
-    "p50": ("median", "p50"),
-    "p90": ("p90",),
-    "p95": ("p95",),
-    "p99": ("p99",),
-}
 SILENT = (
     "cached tokens are not in the file",
     "which version wrote it: to 0.32 any chunk with a choice is the first token, one with nothing but a role too",
@@ -40,7 +35,7 @@ def read(document: Document) -> list[Measured]:
         )
     times, remarks = without_zeros(
         {
-            figure: known({statistic: _first(document, names, name) for statistic, names in _STATISTICS.items()})
+            figure: known({statistic: _first(document, names, name) for statistic, names in NAMES.items()})
             for figure, name in _FIGURES.items()
         },
         "vllm bench",
@@ -68,6 +63,6 @@ def read(document: Document) -> list[Measured]:
     ]
 
 
-def _first(document: Document, names: tuple[str, ...], figure: str) -> float | None:
+def _first(document: Document, names: Sequence[str], figure: str) -> float | None:
     values = (document.number(f"{name}_{figure}_ms") for name in names)
     return next((value for value in values if value is not None), None)

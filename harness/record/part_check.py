@@ -85,5 +85,11 @@ def too_new(name: str, version: int) -> str:
 
 
 def open_part(folder: Folder, name: str) -> pq.ParquetFile:
-    """Raises pyarrow.ArrowInvalid if it is not Parquet."""
-    return pq.ParquetFile(f"{folder.path}/{name}", filesystem=folder.filesystem)
+    """Raises pyarrow.ArrowInvalid if it is not Parquet, OSError."""
+    try:
+        return pq.ParquetFile(f"{folder.path}/{name}", filesystem=folder.filesystem)
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        # Not of the system, but pyarrow's own.
+        raise pa.ArrowInvalid("its footer cannot be understood") from error

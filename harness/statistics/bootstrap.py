@@ -8,15 +8,18 @@ each session is in it. Statistics take blocks of draws at once, and the draw of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, floor
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.signedinteger[Any]]
+"""Of each request that of its session, of as many bits as are needed."""
 
 CONFIDENCE = 0.95
 LEAST_SESSIONS = 20
@@ -57,7 +60,7 @@ class Statistic(Protocol):
 class RatioOfSums:
     """The sum of one quantity over all requests / that of another: a hit rate, the share of failures."""
 
-    def __init__(self, upper: Floats, lower: Floats, sessions: Ints, number: int) -> None:
+    def __init__(self, upper: Floats, lower: Floats, sessions: Numbers, number: int) -> None:
         """Each request's two quantities and its session, of `number` sessions."""
         self._upper = np.bincount(sessions, weights=upper, minlength=number)
         self._lower = np.bincount(sessions, weights=lower, minlength=number)
@@ -68,65 +71,83 @@ class RatioOfSums:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ordered:
-    """Values of requests, ascending, and the session of each; sorted once for all quantiles of them."""
-
-    values: Floats
-    """+inf: it failed."""
-    sessions: Ints
-    number: int
-    """Of sessions, those without a value included."""
-
-    @classmethod
-    def of(cls, values: Floats, sessions: Ints, number: int) -> Ordered:
-        """Without those that are nan."""
-        known = np.flatnonzero(~np.isnan(values))
-        order = known[np.argsort(values[known], kind="stable")]
-        return cls(values[order], sessions[order], number)
-
-
 class Quantile:
-    """By method 7 of Hyndman and Fan (1996), as in the reports: linear between two ranks; +inf next to +inf."""
+    """By method 7 of Hyndman and Fan (1996), as in the reports: linear between two ranks; +inf next to +inf.
 
-    def __init__(self, ordered: Ordered, share: float) -> None:
-        """Of one request at least."""
-        self._values, self._sessions = ordered.values, ordered.sessions
-        self._sizes = np.bincount(self._sessions, minlength=ordered.number).astype(np.float64)
-        self._share = share
-        self._first, self._last = self._window(ordered.number)
-        below = self._sessions[: self._first]
-        self._below = np.bincount(below, minlength=ordered.number).astype(np.float64)
+    Only the values near it are put in order, as nearly no draw needs another one.
+    """
 
-    def _window(self, number: int) -> tuple[int, int]:
-        """The first rank and the one after the last that nearly all draws need.
+    def __init__(
+        self, values: Floats, sessions: Numbers, number: int, share: float, which: Bools | None = None
+    ) -> None:
+        """Each request's value, +inf if it failed and nan if it has none, and its session, of `number` sessions; of one
+        value at least. `which`: those that are meant; None: all."""
+        known = ~np.isnan(values) if which is None else which & ~np.isnan(values)
+        self._all, self._share = (values, sessions, known), share
+        self._sizes = np.bincount(sessions[known], minlength=number).astype(np.float64)
+        self.requests = int(known.sum())
+        self.told = int(np.count_nonzero(self._sizes))
+        """Sessions that have a value."""
+        rank = floor((self.requests - 1) * share)
+        placed = values[known]
+        placed.partition(rank)
+        width = self._width(known & (values <= placed[rank]))
+        first, last = max(0, rank - width), min(self.requests, rank + width + 1)
+        placed.partition([first, last - 1])
+        low, high = placed[first], placed[last - 1]
+        del placed
+        self._values, self._sessions, self._below = self._window(first, last, low, high)
+        self._is_rest = last == self.requests
+        """No value is behind those."""
+
+    def _width(self, up_to: Bools) -> int:
+        """How far from its rank nearly all draws lie.
 
         A session moves the rank of a value by (its requests below the value) - share · (its requests).
         """
-        rank = floor((len(self._values) - 1) * self._share)
-        below = np.bincount(self._sessions[: rank + 1], minlength=number)
+        below = np.bincount(self._all[1][up_to], minlength=len(self._sizes))
         error = float(np.sqrt(np.square(below - self._share * self._sizes).sum()))
-        width = ceil(_WINDOW_ERRORS * error) + 2
-        return max(0, rank - width), min(len(self._values), rank + width + 1)
+        return ceil(_WINDOW_ERRORS * error) + 2
+
+    def _window(self, first: int, last: int, low: float, high: float) -> tuple[Floats, Numbers, Floats]:
+        """The values of ranks first to last - 1, which go from `low` to `high`, ascending; the session of each; and how
+        many requests each session has below them."""
+        values, sessions, known = self._all
+        is_below = known & (values < low)
+        # Of equal values any may be the first.
+        spare = np.flatnonzero(known & (values == low))[: first - np.count_nonzero(is_below)]
+        is_below[spare] = True
+        within = np.flatnonzero(known & (values <= high) & ~is_below)
+        order = within[np.argsort(values[within], kind="stable")][: last - first]
+        below = np.bincount(sessions[is_below], minlength=len(self._sizes)).astype(np.float64)
+        return values[order], sessions[order], below
 
     def of(self, counts: Floats) -> Floats:
-        most = max(1, BLOCK_CELLS // (self._last - self._first))
+        most = max(1, BLOCK_CELLS // len(self._values))
         return np.concatenate([self._of(counts[start : start + most]) for start in range(0, len(counts), most)])
 
     def _of(self, counts: Floats) -> Floats:
         sizes = counts @ self._sizes
         found = np.full(len(counts), np.nan)
         base = counts @ self._below
-        inside = base[:, None] + np.cumsum(counts[:, self._sessions[self._first : self._last]], axis=1)
+        inside = base[:, None] + np.cumsum(counts[:, self._sessions], axis=1)
         rank = (sizes - 1) * self._share
         low = np.floor(rank)
-        is_in = (base <= low) & ((inside[:, -1] > low + 1) | (self._last == len(self._values))) & (sizes > 0)
-        values = self._values[self._first : self._last]
-        found[is_in] = _between(values, inside[is_in], low[is_in], rank[is_in] - low[is_in])
+        is_in = (base <= low) & ((inside[:, -1] > low + 1) | self._is_rest) & (sizes > 0)
+        found[is_in] = _between(self._values, inside[is_in], low[is_in], rank[is_in] - low[is_in])
         for number in np.flatnonzero(~is_in & (sizes > 0)):
-            whole = np.cumsum(counts[number, self._sessions])[None, :]
-            found[number] = _between(self._values, whole, low[[number]], (rank - low)[[number]])[0]
+            values, sessions = self._whole
+            whole = np.cumsum(counts[number, sessions])[None, :]
+            found[number] = _between(values, whole, low[[number]], (rank - low)[[number]])[0]
         return found
+
+    @cached_property
+    def _whole(self) -> tuple[Floats, Numbers]:
+        """All values, ascending, and the session of each."""
+        values, sessions, known = self._all
+        places = np.flatnonzero(known)
+        order = places[np.argsort(values[known], kind="stable")]
+        return values[order], sessions[order]
 
 
 def _between(values: Floats, reached: Floats, low: Floats, fraction: Floats) -> Floats:

@@ -13,7 +13,6 @@ from harness.statistics.bootstrap import (
     LEAST_SESSIONS,
     Floats,
     Ints,
-    Ordered,
     Quantile,
     RatioOfSums,
     Statistic,
@@ -63,9 +62,10 @@ def quantiles_by_session(
     clusters, count = numbered(sessions[known])
     if not count:
         return {share: Estimate(None, None, None, 0, "no request tells it") for share in shares}
-    ordered = Ordered.of(values[known], clusters % BUNDLES, min(count, BUNDLES))
-    reasons = [_too_few(len(ordered.values), share) for share in shares]
-    estimates = _estimates([Quantile(ordered, share) for share in shares], count, number, reasons)
+    values, bundles, most = values[known], clusters % BUNDLES, min(count, BUNDLES)
+    reasons = [_too_few(len(values), share) for share in shares]
+    statistics = [Quantile(values, bundles, most, share) for share in shares]
+    estimates = _estimates(statistics, count, number, reasons)
     return dict(zip(shares, estimates, strict=True))
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.definitions import DEFINITIONS, Figure, Sample, Tool
+from harness.analysis.definitions import DEFINITIONS, Figure, Tool
 from harness.analysis.run import Run
+from harness.analysis.sample import Sample
 from tests.analysis.rows import Row, request
 
 MakeRun = Callable[..., Run]

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.record.manifest import Manifest, TargetRecord
-from harness.record.run_directory import create
-from harness.record.schema import REQUESTS
-from harness.record.writer import PartWriter
+from harness.record.manifest import TargetRecord
 from tests.analysis.rows import Row, request, target
+from tests.recorded import write_run
 
 IDENTITY = {
     "engine": "vllm", "version": "0.27", "model": "m", "kv_dtype": "bf16", "tokenizer_fingerprint": "aaaa",
@@ -54,26 +52,10 @@ def record(tmp_path: Path) -> Callable[..., str]:
         targets: Sequence[TargetRecord] | None = None,
         **changes: Any,
     ) -> str:
-        directory = create(tmp_path, run_id)
-        writer = PartWriter(directory.url, "requests/part-0000", REQUESTS)
-        for row in turns() if rows is None else rows:
-            writer.add(row | {"run_id": run_id})
-        writer.flush()
-        manifest = Manifest(
-            kvswarm_version="0.1.0",
-            run_id=run_id,
-            state="complete",
-            started_ns=1,
-            options=OPTIONS | (options or {}),
-            scenario_name="demo",
-            scenario=SCENARIO | (scenario or {}),
-            targets=list(targets or [target(identity=IDENTITY | (identity or {}))]),
-            versions={},
-        )
-        manifest.add_parts("requests", writer.parts)
-        for key, value in changes.items():
-            setattr(manifest, key, value)
-        directory.write_manifest(manifest)
-        return str(tmp_path / run_id)
+        fields: dict[str, Any] = {
+            "started_ns": 1, "options": OPTIONS | (options or {}), "scenario": SCENARIO | (scenario or {}),
+            "targets": targets or [target(identity=IDENTITY | (identity or {}))],
+        }  # fmt: skip
+        return write_run(tmp_path, run_id, turns() if rows is None else rows, **fields | changes)
 
     return make

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from harness.compare.rows import STRETCHES, Rows, stretches_of
+from harness.compare.rows import STRETCHES, Bools, Rows, stretches_of
 from harness.statistics.bootstrap import Floats
 
 
@@ -15,14 +16,29 @@ def rows(ttft_ms: Floats, sessions: int, **changes: Any) -> Rows:
     number = len(ttft_ms)
     session = np.repeat(np.arange(sessions), number // sessions)
     turn = np.tile(np.arange(number // sessions), sessions)
-    yes = np.ones(number, dtype=bool)
-    columns: dict[str, Any] = {
-        "session": session, "root": session, "turn": turn, "ok": yes, "counted": yes, "cold": turn == 0,
+    times: dict[str, Floats] = {
         "ttft_ms": ttft_ms, "tpot_ms": np.full(number, 10.0), "e2e_ms": ttft_ms + 500.0,
         "cached_tokens": np.where(turn == 0, 0.0, 800.0), "prompt_tokens": np.full(number, 1000.0),
-        "stretch": stretches_of(np.arange(number)), "stretches": STRETCHES,
     }  # fmt: skip
-    return Rows(**columns | changes)
+    times |= {name: changes.pop(name) for name in times.keys() & changes.keys()}
+    yes = np.ones(number, dtype=bool)
+    others: dict[str, Any] = {
+        "session": session, "root": session, "turn": turn, "ok": yes, "counted": yes, "cold": turn == 0,
+        "stretch": stretches_of(np.arange(number)), "stretches": STRETCHES, **hits_of(times),
+    }  # fmt: skip
+    return Rows(column=times.__getitem__, **others | changes)
+
+
+def hits_of(times: dict[str, Floats]) -> dict[str, Bools]:
+    cached, prompt = times["cached_tokens"], times["prompt_tokens"]
+    return {"hit": 2 * cached >= prompt, "miss": 2 * cached < prompt}
+
+
+def changed(given: Rows, **changes: Any) -> Rows:
+    """With other columns, those among them that are read when needed."""
+    names = ("ttft_ms", "tpot_ms", "e2e_ms", "cached_tokens", "prompt_tokens")
+    times = {name: changes.pop(name, given.column(name)) for name in names}
+    return replace(given, column=times.__getitem__, **hits_of(times) | changes)
 
 
 def played(workload: int, chance: int, sessions: int, turns: int = 3, slower: float = 1.0) -> Rows:

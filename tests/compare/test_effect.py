@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
-from harness.compare.effect import Effect, Question, effects
+from harness.compare.effect import Effect, Question, answer, effects
 from harness.statistics.bootstrap import Floats
 
 ONES = np.ones((1, 1))
@@ -26,6 +28,10 @@ STEPS = np.linspace(-1, 1, 1001)
 """Their 2.5th percentile is -0.95, their standard deviation 0.577."""
 
 
+def asked(*questions: Question, others: Sequence[float] = ()) -> list[Effect]:
+    return effects([answer(one, [(BLOCK, BLOCK)], (1, 1), others) for one in questions])
+
+
 def told(*differences: Floats, measured: float = 0.0, **changes: object) -> list[Effect]:
     """Of lines whose reference is 1 in every draw."""
     nothing = Written(1.0, np.ones(1001))
@@ -33,7 +39,7 @@ def told(*differences: Floats, measured: float = 0.0, **changes: object) -> list
         Question("x_diff", "difference", (5, 6), nothing, Written(1 + measured, 1 + of_draws), **changes)  # type: ignore[arg-type]
         for of_draws in differences
     ]
-    return effects(questions, [(BLOCK, BLOCK)], (1, 1))
+    return asked(*questions)
 
 
 def test_an_interval_is_between_percentiles_of_the_draws() -> None:
@@ -48,7 +54,7 @@ def test_an_interval_is_between_percentiles_of_the_draws() -> None:
 
 def test_a_ratio_is_judged_by_its_logarithm() -> None:
     ours, theirs = Written(100.0, np.full(1001, 100.0)), Written(150.0, 150 * np.exp(0.1 * STEPS))
-    (effect,) = effects([Question("r", "ratio", (1, 1), ours, theirs)], [(BLOCK, BLOCK)], (1, 1))
+    (effect,) = asked(Question("r", "ratio", (1, 1), ours, theirs))
 
     numbers = (effect.effect, effect.low, effect.high)
     assert numbers == pytest.approx((1.5, 1.5 * np.exp(-0.095), 1.5 * np.exp(0.095)))
@@ -88,7 +94,7 @@ def test_what_has_no_interval_or_no_number_is_not_known() -> None:
     assert (few.effect, few.low, few.verdict, few.reason) == (9.0, None, "unknown", "3 sessions are too few")
 
     silent = Question("r", "ratio", (0, 5), None, Written(1.0, STEPS), reason="nobody has it")
-    (unknown,) = effects([silent], [(BLOCK, BLOCK)], (1, 1))
+    (unknown,) = asked(silent)
     assert (unknown.reference, unknown.other, unknown.effect, unknown.verdict) == (None, 1.0, None, "unknown")
     assert unknown.reason == "nobody has it"
 
@@ -101,7 +107,7 @@ def test_infinity_in_some_draws_widens_the_interval_and_in_all_of_them_is_sure()
         Question("all", "ratio", (1, 1), ours, Written(np.inf, np.full(1001, np.inf))),
         Question("both", "ratio", (1, 1), Written(np.inf, some), Written(np.inf, np.full(1001, np.inf))),
     ]
-    some_of_them, all_of_them, both = effects(questions, [(BLOCK, BLOCK)], (1, 1))
+    some_of_them, all_of_them, both = asked(*questions)
 
     assert some_of_them.low == pytest.approx(1.1)
     assert some_of_them.high == np.inf
@@ -115,7 +121,7 @@ def test_what_time_adds_to_the_variance_widens_the_interval_unless_it_may_be_cha
     question = Question("x_diff", "difference", (5, 6), nothing, Written(2.0, 2.0 + STEPS))
 
     def held(*others: float) -> Effect:
-        return effects([question], [(BLOCK, BLOCK)], (1, 1), [[other] for other in others])[0]
+        return asked(question, others=others)[0]
 
     # Variances of 4 and 3 times that of sessions: 1 + 3 + 2 of it.
     both = held(2 * error, 3**0.5 * error)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from harness.compare.effect import Effect
 from harness.compare.measures import compare_rows
 from harness.compare.rows import Rows, in_all, pooled, same_request
-from tests.compare.tables import played, rows
+from tests.compare.tables import changed, played, rows
 
 
 def by_name(reference: Rows, other: Rows, is_paired: bool = True, number: int = 200) -> dict[str, Effect]:
@@ -62,7 +60,7 @@ def test_each_number_is_of_the_requests_that_it_is_named_after() -> None:
 def test_failures_stand_beside_the_times_of_successes_as_infinitely_slow() -> None:
     ours = rows(np.tile([100.0, 20.0], 100), 100)
     failed = np.arange(200) % 20 == 1  # one warm turn in ten
-    told = by_name(ours, replace(ours, ok=~failed, ttft_ms=np.where(failed, np.nan, ours.ttft_ms)))
+    told = by_name(ours, changed(ours, ok=~failed, ttft_ms=np.where(failed, np.nan, ours.column("ttft_ms"))))
 
     assert (told["ttft_p50_ratio"].requests, told["ttft_warm_p50_ratio"].requests) == ((200, 190), (100, 90))
     assert told["ttft_warm_p90_ratio"].effect == 1.0
@@ -75,7 +73,9 @@ def test_failures_stand_beside_the_times_of_successes_as_infinitely_slow() -> No
 
 def test_times_that_do_not_count_are_in_no_ratio_and_still_in_the_hit_rate() -> None:
     ours = rows(np.tile([100.0, 20.0], 100), 100)
-    disturbed = replace(ours, counted=ours.session != 7, ttft_ms=np.where(ours.session == 7, 9e9, ours.ttft_ms))
+    disturbed = changed(
+        ours, counted=ours.session != 7, ttft_ms=np.where(ours.session == 7, 9e9, ours.column("ttft_ms"))
+    )
     told = by_name(ours, disturbed)
 
     assert (told["ttft_p99_ratio"].requests, told["ttft_p99_ratio"].other) == ((200, 198), 100.0)
@@ -84,7 +84,7 @@ def test_times_that_do_not_count_are_in_no_ratio_and_still_in_the_hit_rate() -> 
 
 def test_what_is_not_reported_is_neither_hit_nor_miss() -> None:
     ours = rows(np.tile([100.0, 20.0], 100), 100)
-    silent = replace(ours, cached_tokens=np.full(200, np.nan))
+    silent = changed(ours, cached_tokens=np.full(200, np.nan))
     told = by_name(ours, silent)
 
     for name in ("ttft_hit_p50_ratio", "ttft_miss_p50_ratio"):
@@ -121,7 +121,11 @@ def test_what_one_moment_made_slow_tells_less_than_as_much_that_is_spread(is_pai
     ours, theirs = played(1, 2, 600), played(1, 3, 600)
     slow = {"at once": theirs.stretch // 3 == 2, "spread": theirs.session % 10 == 3}
     told = {
-        how: by_name(ours, replace(theirs, ttft_ms=np.where(of, 4 * theirs.ttft_ms, theirs.ttft_ms)), is_paired)
+        how: by_name(
+            ours,
+            changed(theirs, ttft_ms=np.where(of, 4 * theirs.column("ttft_ms"), theirs.column("ttft_ms"))),
+            is_paired,
+        )
         for how, of in slow.items()
     }
     at_once, spread = (told[how]["ttft_p99_ratio"] for how in ("at once", "spread"))
@@ -141,10 +145,10 @@ def test_only_what_all_runs_measured_is_compared_and_runs_of_a_side_are_pooled()
     left, right = in_all([ours, theirs])
 
     assert list(zip(left.session, left.turn, strict=True)) == [(0, 0), (0, 1), (1, 0)]
-    assert (left.ttft_ms == right.ttft_ms).all()
+    assert (left.column("ttft_ms") == right.column("ttft_ms")).all()
     both = pooled([left, left])
     assert by_name(both, left)["ttft_p50_ratio"].requests == (6, 3)
-    assert len(in_all([ours, replace(ours, session=ours.session + 9)])[0]) == 0
+    assert len(in_all([ours, changed(ours, session=ours.session + 9)])[0]) == 0
 
 
 def test_the_same_request_of_several_runs_has_their_geometric_mean() -> None:

@@ -10,7 +10,7 @@ import pytest
 from harness.analysis.definitions import DEFINITIONS, Figure, Tool
 from harness.analysis.throughput import WINDOWS
 from harness.exchange.families import FAMILIES
-from harness.exchange.run_series import STEP_NS
+from harness.exchange.request_series import STEP_NS
 
 DOCS = Path(__file__).parents[2] / "docs"
 METRICS, EXCHANGE = ((DOCS / name).read_text() for name in ("metrics.md", "exchange.md"))

@@ -20,8 +20,9 @@ from harness.lint.finding import OfKind, lint
 from harness.lint.fixing import fixed, write_fixed
 from harness.lint.reading import read_log
 from harness.lint.tokens import by_text
-from tests.lint.labelled_faults import FAULTS, other_key_order
+from tests.lint.labelled_faults import FAULTS
 from tests.lint.labelled_harmless import HARMLESS
+from tests.lint.labelled_order import other_key_order
 from tests.lint.logs import kinds_of, lint_of, log_of, written
 from tests.lint.test_finding import GROWING
 from tests.lint.texts import MANUAL, PASSAGES, QUESTIONS, RULES, TOOLS, chat

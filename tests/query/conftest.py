@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.record.manifest import Manifest, MetricNames, Phase
-from harness.record.run_directory import create
-from harness.record.schema import HARNESS_HEALTH, REQUESTS, SERVER_METRICS
-from harness.record.writer import PartWriter
+from harness.record.manifest import MetricNames, Phase
 from tests.analysis.rows import Row, request, sample, second, target
+from tests.recorded import write_run
 
 S = 1_000_000_000
 
@@ -51,33 +49,12 @@ def record(tmp_path: Path) -> Callable[..., Path]:
     def make(
         run_id: str = "r1", rows: Iterable[Row] = REQUEST_ROWS, health: Iterable[Row] = (), **changes: Any
     ) -> Path:
-        directory = create(tmp_path, run_id)
-        tables = {
-            "requests": (PartWriter(directory.url, "requests/part-0000", REQUESTS), rows),
-            "server_metrics": (PartWriter(directory.url, "server_metrics/part", SERVER_METRICS), SCRAPES),
-            "harness_health": (PartWriter(directory.url, "harness_health/part-0-0000", HARNESS_HEALTH), health),
-        }
-        manifest = Manifest(
-            kvswarm_version="0.1.0",
-            run_id=run_id,
-            state="complete",
-            started_ns=100 * S,
-            options={"users": 2},
-            scenario_name="demo",
-            scenario={"kind": "agent-loop", "seed": 7, "pressure": 0.5},
-            targets=[target(metrics=[RUNNING])],
-            versions={},
-            phases=[Phase(phase="measure", targets=("t",), start_ns=100 * S, end_ns=110 * S)],
-        )
-        for name, (writer, table_rows) in tables.items():
-            for row in table_rows:
-                writer.add(row | {"run_id": run_id})
-            writer.flush()
-            manifest.add_parts(name, writer.parts)  # type: ignore[arg-type]
-        for key, value in changes.items():
-            setattr(manifest, key, value)
-        directory.write_manifest(manifest)
-        return tmp_path / run_id
+        fields: dict[str, Any] = {
+            "started_ns": 100 * S, "options": {"users": 2},
+            "scenario": {"kind": "agent-loop", "seed": 7, "pressure": 0.5}, "targets": [target(metrics=[RUNNING])],
+            "phases": [Phase(phase="measure", targets=("t",), start_ns=100 * S, end_ns=110 * S)],
+        }  # fmt: skip
+        return Path(write_run(tmp_path, run_id, rows, SCRAPES, health, **fields | changes))
 
     return make
 

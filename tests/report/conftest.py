@@ -11,13 +11,11 @@ import pytest
 
 from harness.analysis import load
 from harness.analysis.pages import replicas
-from harness.record.manifest import Manifest, MetricNames, Phase
+from harness.record.manifest import MetricNames, Phase
 from harness.record.reader import RecordedRun, open_run
-from harness.record.run_directory import create
-from harness.record.schema import HARNESS_HEALTH, REQUESTS, SERVER_METRICS
-from harness.record.writer import PartWriter
 from harness.report.source import Source
 from tests.analysis.rows import CACHED, PROMPT, Row, request, sample, target
+from tests.recorded import write_run
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -55,27 +53,12 @@ def make_record(tmp_path: Path) -> MakeRecord:
     def make(
         requests: Iterable[Row], samples: Iterable[Row] = (), health: Iterable[Row] = (), **changes: Any
     ) -> RecordedRun:
-        run_id = f"run-{next(numbers)}"
-        directory = create(tmp_path, run_id)
-        manifest = Manifest(
-            kvswarm_version="0.1.0", run_id=run_id, state="complete", started_ns=100 * S, ended_ns=120 * S, options={},
-            scenario_name="demo", scenario={"kind": "agent-loop"}, targets=[target(metrics=METRICS)], versions={},
-            phases=[Phase(phase="measure", targets=("t",), start_ns=100 * S, end_ns=110 * S)],
-        )  # fmt: skip
-        for name, part, schema, rows in (
-            ("requests", "requests/part-0000", REQUESTS, requests),
-            ("server_metrics", "server_metrics/part", SERVER_METRICS, samples),
-            ("harness_health", "harness_health/part-0-0000", HARNESS_HEALTH, health),
-        ):
-            writer = PartWriter(directory.url, part, schema)
-            for row in rows:
-                writer.add(row | {"run_id": run_id})
-            writer.flush()
-            manifest.add_parts(name, writer.parts)  # type: ignore[arg-type]
-        for key, value in changes.items():
-            setattr(manifest, key, value)
-        directory.write_manifest(manifest)
-        return open_run(directory.url)
+        fields: dict[str, Any] = {
+            "started_ns": 100 * S, "ended_ns": 120 * S, "scenario": {"kind": "agent-loop"},
+            "targets": [target(metrics=METRICS)],
+            "phases": [Phase(phase="measure", targets=("t",), start_ns=100 * S, end_ns=110 * S)],
+        }  # fmt: skip
+        return open_run(write_run(tmp_path, f"run-{next(numbers)}", requests, samples, health, **fields | changes))
 
     return make
 

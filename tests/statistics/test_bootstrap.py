@@ -7,7 +7,7 @@ import pytest
 
 from harness.analysis.latency import quantile
 from harness.statistics import bootstrap
-from harness.statistics.bootstrap import Ordered, Quantile, RatioOfSums, draws
+from harness.statistics.bootstrap import Quantile, RatioOfSums, draws
 
 
 def test_a_draw_has_as_many_sessions_as_there_are_and_the_same_seed_the_same_draws(
@@ -34,13 +34,13 @@ def test_a_quantile_of_a_draw_is_that_of_its_requests_written_out(
     (counts,) = next(draws((40,), 50))
 
     expected = [np.quantile(np.repeat(values, draw[sessions].astype(int)), share) for draw in counts]
-    assert Quantile(Ordered.of(values, sessions, 40), share).of(counts) == pytest.approx(expected)
+    assert Quantile(values, sessions, 40, share).of(counts) == pytest.approx(expected)
 
 
 def test_a_quantile_next_to_a_failure_is_infinite() -> None:
     values = np.array([1.0, 2.0, np.inf, np.inf])
     for share in (0.0, 1 / 3, 0.4, 0.5, 2 / 3, 0.9):
-        found = Quantile(Ordered.of(values, np.arange(4), 4), share).of(np.ones((1, 4)))[0]
+        found = Quantile(values, np.arange(4), 4, share).of(np.ones((1, 4)))[0]
         assert found == pytest.approx(quantile(sorted(values.tolist()), share)), share
 
 
@@ -48,8 +48,8 @@ def test_a_draw_without_a_request_that_tells_it_is_not_known() -> None:
     counts = np.array([[0.0, 2.0], [1.0, 1.0]])
     only_first = np.zeros(2, dtype=np.int64)
 
-    ordered = Ordered.of(np.array([5.0, np.nan, 3.0]), np.array([0, 1, 0]), 2)
-    assert Quantile(ordered, 0.5).of(counts) == pytest.approx([np.nan, 4.0], nan_ok=True)
+    values, sessions = np.array([5.0, np.nan, 3.0]), np.array([0, 1, 0])
+    assert Quantile(values, sessions, 2, 0.5).of(counts) == pytest.approx([np.nan, 4.0], nan_ok=True)
     assert RatioOfSums(np.array([1.0, 2.0]), np.array([4.0, 8.0]), only_first, 2).of(counts) == pytest.approx(
         [np.nan, 0.25], nan_ok=True
     )
@@ -61,3 +61,16 @@ def test_a_hit_rate_is_a_ratio_of_sums_in_every_draw() -> None:
 
     # Both sessions; the first twice; the second twice.
     assert rate.of(np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 2.0]])) == pytest.approx([140 / 1200, 0.45, 0.05])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9, 1.0])
+def test_values_that_are_equal_or_missing_or_infinite_are_counted_as_they_are(share: float) -> None:
+    generator = np.random.default_rng(2)
+    sessions = generator.integers(0, 30, 500)
+    values = generator.choice([1.0, 2.0, 2.0, 2.0, 3.0, np.nan, np.inf], 500)
+    statistic = Quantile(values, sessions, 30, share)
+    (counts,) = next(draws((30,), 40))
+    known = ~np.isnan(values)
+    written_out = [np.sort(np.repeat(values[known], draw[sessions[known]].astype(int))) for draw in counts]
+    assert (statistic.requests, statistic.told) == (known.sum(), 30)
+    assert statistic.of(counts) == pytest.approx([quantile(one, share) for one in written_out])
