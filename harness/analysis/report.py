@@ -21,6 +21,7 @@ from harness.analysis.run import Run
 from harness.analysis.summary import Summary, summarise
 from harness.analysis.tables import Footnotes, Sides, hit_table, kinds, latency_table
 from harness.analysis.target_tables import check_table, identity_table, server_table
+from harness.analysis.throughput_table import throughput_table
 from harness.analysis.trust import trust_table
 from harness.analysis.waterfall_table import waterfall_lines, waterfall_table
 from harness.analysis.working_set_table import working_set_table
@@ -65,6 +66,7 @@ def render(runs: Sequence[Run], console: Console) -> None:
         )
         for line in _warm_to_cold(sides, kind, scenario):
             _say(console, line)
+    _section(console, "Throughput", throughput_table(sides, notes))
     _section(console, "The server's own figures", server_table(sides, notes))
     for number, summary in sides.numbered():
         title = f"{sides.name(number).capitalize()}: how far to trust it" if number else "How far to trust it"

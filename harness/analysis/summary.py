@@ -28,6 +28,7 @@ from harness.analysis.request_log import Coverage, RequestLog, read_log
 from harness.analysis.run import TargetRun
 from harness.analysis.server import ServerFigures, of_server
 from harness.analysis.stamps import Stamps, stamps_of
+from harness.analysis.throughput import Throughput, throughput
 from harness.analysis.waterfall import Waterfall, waterfall
 from harness.analysis.working_set import InUse, working_sets
 from harness.record.manifest import StartUpCheck
@@ -116,6 +117,8 @@ class Summary:
     """Of herds, waterfall, working_set, achieved, and the hits of contamination; all else is of all requests."""
     arrived: Arrived | None
     """None: a closed loop."""
+    throughput: Throughput | None
+    """Of the successful requests of the measured phase; None: there was no such phase."""
     planned_lengths: PlannedLengths
     stamps: Stamps
     health: Health
@@ -144,12 +147,12 @@ def summarise(run: TargetRun, log: RequestLog | None = None, pages: Sequence[Rep
     run.is_counted  # noqa: B018  both need it
     with ThreadPoolExecutor(max_workers=1) as beside, _no_collection():
         # The models are plain Python; columns are read and put in order without it.
-        timed = beside.submit(lambda: (_groups(run, rows), *stamps_of(run)))
+        timed = beside.submit(lambda: (_groups(run, rows), *stamps_of(run), throughput(run, "kvswarm")))
         log = log or read_log(run)
         fall, in_use = waterfall(log, run.target), working_sets(log)
         herds = find_herds(log, run.target.identity.get("granularity_tokens") or 1)
         contaminated = contamination(run, log, pages, agreed)
-        groups, stamps, chunks_counted = timed.result()
+        groups, stamps, chunks_counted, per_s = timed.result()
     lacks = {
         "cached_tokens": hits.ok_cached_unknown > 0,
         "metrics": bool(pages) and not show_engine(pages),
@@ -173,6 +176,7 @@ def summarise(run: TargetRun, log: RequestLog | None = None, pages: Sequence[Rep
         achieved=achieved(run.scenario, run.target, fall.steps, in_use),
         coverage=log.coverage,
         arrived=arrived(run),
+        throughput=per_s,
         planned_lengths=_planned_lengths(run),
         stamps=stamps,
         health=health_of(run.times, run.is_measured, run.harness_health, run.all_requests),

@@ -28,6 +28,7 @@ WINDOWS: Mapping[Tool, str] = {
     "inference-perf": _ALL,
 }
 """Tool -> what is counted / what it is divided by."""
+_STAMPS = {_ALL: ("t_send", "t_end"), _OK: ("t_send", "t_last"), _ENDED: ("t_end",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,15 @@ def throughput(run: TargetRun, tool: Tool) -> Throughput | None:
     requests, starts, ends = 0, list[int](), list[int]()
     tokens: dict[str, int | None] = {"prompt_tokens": 0, "output_tokens": 0}
     row = 0
-    for piece in run.rows.pieces("phase", "status", "t_send", "t_last", "t_end", *tokens):
+    for piece in run.rows.pieces("phase", "status", *_STAMPS.get(window, ()), *tokens):
         measured = run.is_measured[row : row + len(piece)]
         row += len(piece)
         is_ok = (piece["status"] == "ok").to_numpy(dtype=bool)
-        timed = measured & is_ok if window == _OK else measured
-        starts += _known(piece["t_send"][timed].min())
-        ends += _known(piece["t_last" if window == _OK else "t_end"][timed].max())
+        if window in (_ALL, _OK):
+            start, end = _STAMPS[window]
+            timed = measured & is_ok if window == _OK else measured
+            starts += _known(piece[start][timed].min())
+            ends += _known(piece[end][timed].max())
         ok = is_ok & (_ended(piece, phases) if window == _ENDED else measured)
         requests += int(ok.sum())
         tokens = {name: _plus(total, piece[name][ok]) for name, total in tokens.items()}

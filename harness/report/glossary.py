@@ -182,9 +182,11 @@ ENTRIES = (
           "From when on hit rate, TTFT and requests in flight change no more than by chance.", "MSER-5 (White 1997)",
           ("steady state", "steady"),
           said_as=("steady",)),
-    Entry("answered", "answered/s, goodput/s",
-          "Successful requests over the length of the measured phase; goodput: those of them that are beyond no limit "
-          "of the objective.", "ok / seconds", ("answered/s", "goodput/s"), said_as=("requests answered",)),
+    Entry("answered", "answered/s, goodput/s, requests/s, tokens/s",
+          "Successful requests, or their tokens, over the length of the measured phase; goodput: those that are beyond "
+          "no limit of the objective.", "ok / seconds",
+          ("answered/s", "goodput/s", "requests/s", "prompt tokens/s", "output tokens/s"),
+          said_as=("requests answered",)),
     Entry("check", "start-up check", "A few prompts sent before the load, whose hits are known beforehand.", "",
           ("probe", "start-up check")),
 )  # fmt: skip

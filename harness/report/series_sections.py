@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harness.analysis.tables import Footnotes
 from harness.analysis.target_tables import server_table
+from harness.analysis.throughput_table import throughput_table
 from harness.analysis.trust import trust_table
 from harness.report.findings import Findings
 from harness.report.markup import folded, rich_table, term
@@ -22,6 +23,8 @@ def series(reported: Reported, found: Sequence[Findings], notes: Footnotes) -> S
         f"which {term('bottleneck', 'the harness was the bottleneck')}."
     )
     after = []
+    if (table := throughput_table(reported.tables, notes)) is not None:
+        after.append(folded("Throughput", rich_table(table)))
     if (table := server_table(reported.tables, notes)) is not None:
         after.append(folded("The server's own figures", rich_table(table)))
     return Section("series", "Client and server over time", lead, each(found, _time_plots), headings(found), after)

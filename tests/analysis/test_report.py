@@ -178,7 +178,7 @@ def test_the_keys_of_the_json_are_stable(make_run: MakeRun) -> None:
     assert set(run) == {
         "target", "url", "identity", "cold_start", "check", "groups", "warm_to_cold", "hit_rate", "counters", "server",
         "agreement", "contamination", "herds", "waterfall", "working_set", "achieved", "coverage", "arrived",
-        "planned_lengths", "stamps", "health", "certainty", "chunks_counted", "advice", "problems",
+        "throughput", "planned_lengths", "stamps", "health", "certainty", "chunks_counted", "advice", "problems",
     }  # fmt: skip
     assert set(run["health"]) == {
         "seconds", "marked", "requests", "measured", "left_out", "loop_lag_max_ms", "cpu_share_max", "socket_errors",

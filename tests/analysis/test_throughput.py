@@ -9,7 +9,10 @@ import pytest
 
 from harness.analysis.definitions import DEFINITIONS
 from harness.analysis.run import Run, TargetRun
+from harness.analysis.summary import summarise
+from harness.analysis.tables import Footnotes, Sides
 from harness.analysis.throughput import WINDOWS, Throughput, throughput
+from harness.analysis.throughput_table import throughput_table
 from harness.record.manifest import Phase
 from tests.analysis.rows import Row, request
 
@@ -74,3 +77,21 @@ def test_without_a_stretch_of_time_there_is_no_rate(make_run: MakeRun) -> None:
 
 def test_every_tool_has_both_times_and_throughput() -> None:
     assert WINDOWS.keys() == DEFINITIONS.keys()
+
+
+def test_the_report_has_a_line_for_each_rate_and_says_what_is_not_known(make_run: MakeRun) -> None:
+    untold = [*ROWS, sent(11, 12, 13, output_tokens=None)]
+    shown = []
+    for rows in (ROWS, untold):
+        run = make_run(rows, phases=[MEASURE])
+        notes = Footnotes()
+        table = throughput_table(Sides([summarise(run.only_target())]), notes)
+        assert table is not None
+        shown.append([list(column.cells) for column in table.columns])
+        assert len(notes.all()) == 1 + (rows is untold)
+    ok = sum(row["status"] == "ok" and row["phase"] == "measure" for row in ROWS)
+    names = ["requests/s", "prompt tokens/s", "output tokens/s"]
+    assert shown == [
+        [names, [f"{ok / 10:.2f}", f"{ok * 10:.2f}", f"{ok:.2f}"]],
+        [names, [f"{(ok + 1) / 10:.2f}", f"{(ok + 1) * 10:.2f}", "- [1]"]],
+    ]
