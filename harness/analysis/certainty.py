@@ -15,6 +15,7 @@ from harness.analysis.steady import Steadiness, steadiness
 from harness.analysis.steady_series import in_flight_series, median_series, ratio_series
 from harness.record.manifest import Phase
 from harness.statistics.by_session import Estimate, quantiles_by_session, ratio_by_session, share_by_session
+from harness.statistics.moments import stretches_of
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -65,7 +66,7 @@ class Certainty:
                 lacking.setdefault(one.reason, []).append(name)
             else:
                 told.append(f"{name} {between(one.low, one.high, percent if name in rates else with_unit)}")
-        parts = [f"{', '.join(told)}; over sessions"] if told else []
+        parts = [f"{', '.join(told)}; over sessions and moments"] if told else []
         parts += [f"none for {', '.join(names)} ({reason})" for reason, names in lacking.items()]
         return "; ".join(parts)
 
@@ -79,13 +80,16 @@ def certainty(rows: pd.DataFrame, counted: Bools, phases: Sequence[Phase]) -> Ce
     reporting = measured & ~np.isnan(cached) & ~np.isnan(prompt)
     ended = measured & ~status["cancelled"]
     timed = counted & measured & status["ok"]
-    quantiles = quantiles_by_session(_floats(rows, "ttft_ms")[timed], sessions[timed], tuple(SHARES.values()))
+    stretch = np.zeros(len(rows), dtype=np.int64)
+    stretch[measured] = stretches_of(rows["t_due"].to_numpy(dtype=np.int64, na_value=-1)[measured])
+    ttft_ms = _floats(rows, "ttft_ms")[timed]
+    quantiles = quantiles_by_session(ttft_ms, sessions[timed], tuple(SHARES.values()), stretches=stretch[timed])
     ends_ns = max((phase.end_ns for phase in phases if phase.phase == "measure"), default=None)
     cut_off = measured & counted & status["cancelled"]
     return Certainty(
         hit_rate=ratio_by_session(cached[reporting], prompt[reporting], sessions[reporting]),
         hits=share_by_session((2 * cached >= prompt)[reporting], sessions[reporting]),
-        failed=share_by_session(~status["ok"][ended], sessions[ended]),
+        failed=share_by_session(~status["ok"][ended], sessions[ended], stretch[ended]),
         ttft={name: quantiles[share] for name, share in SHARES.items()},
         censored=()
         if ends_ns is None

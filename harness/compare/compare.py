@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from harness.analysis.health import health_of, marked_seconds, times_of
+from harness.analysis.numbers import count
+from harness.analysis.rows import frame, rows_of
 from harness.compare.effect import Effect
 from harness.compare.gates import Gate, Judged, judge
 from harness.compare.identity import Difference, check, differences
 from harness.compare.measures import compare_rows
-from harness.compare.rows import Rows, in_all, pooled, read_rows
-from harness.compare.sides import Side, sides_of
+from harness.compare.rows import Rows, in_all, keys_of, pooled, read_rows
+from harness.compare.sides import Member, Side, sides_of
 from harness.compare.workload import match, sent
 from harness.errors import InputError
 from harness.record.damage import naming_damage
@@ -101,7 +104,7 @@ def _held(sides: Sequence[Side], allowed: Sequence[str], gates: Sequence[Gate], 
         requests=tuple((len(table), sum(map(len, of_side))) for table, of_side in zip(tables, read, strict=True)),
         sessions=len(np.unique(tables[0].root)),
         against=against,
-        problems=(*_problems(sides), *_repeats(sides, read)),
+        problems=(*_problems(sides, all_requests), *_left_out(tables, read, is_same), *_repeats(sides, read)),
         gates=tuple(judge(gate, one.side, one.effects) for one in against for gate in gates),
     )
 
@@ -127,15 +130,50 @@ def _compared(read: Sequence[list[Rows]], is_same: bool) -> list[Rows]:
         parts = in_all(parts)
         if not len(parts[0]):
             raise InputError("No request was measured in all of these runs: let them run longer.")
+        parts = _counting_in_all(parts)
     left = iter(parts)
     return [pooled([next(left) for _ in tables]) for tables in read]
 
 
-def _problems(sides: Sequence[Side]) -> Iterator[str]:
+def _counting_in_all(tables: list[Rows]) -> list[Rows]:
+    """Of the same requests: a time counts where it counts in all tables, or percentiles were of different requests."""
+    keys = keys_of(tables)
+    without = np.concatenate([key[~table.counted] for table, key in zip(tables, keys, strict=True)])
+    return [
+        replace(table, counted=~np.isin(key, without)) if len(without) else table
+        for table, key in zip(tables, keys, strict=True)
+    ]
+
+
+def _problems(sides: Sequence[Side], all_requests: bool) -> Iterator[str]:
+    """What makes a run doubtful, as its own report says it."""
     for side in sides:
         for member in side.members:
-            for problem in (*member.run.problems, *member.run.manifest.problems):
+            for problem in _doubts(member, all_requests):
                 yield f"{side.name}, {member.label}: {problem}"
+
+
+def _doubts(member: Member, all_requests: bool) -> Iterator[str]:
+    yield from (*member.run.problems, *member.run.manifest.problems)
+    seconds = frame(member.run.harness_health())
+    if not (marked := marked_seconds(seconds)):
+        return
+    rows = rows_of(member.run, "requests").of(member.target.name)
+    is_measured = (rows.read("phase")["phase"] == "measure").to_numpy(dtype=bool)
+    health = health_of(times_of(rows, marked, is_measured), is_measured, seconds, all_requests)
+    if health.requests and (warning := health.warning()):
+        yield f"{warning}."
+
+
+def _left_out(tables: Sequence[Rows], read: Sequence[list[Rows]], is_same: bool) -> Iterator[str]:
+    """Where a side has less than its own bottleneck takes from it."""
+    lost = [int((~table.counted).sum()) for table in tables]
+    own = [sum(int((~part.counted).sum()) for part in parts) for parts in read]
+    if is_same and any(of_all > of_side for of_all, of_side in zip(lost, own, strict=True)):
+        yield (
+            f"Times are of the requests that count on every side: {count(lost[0])} of {count(len(tables[0]))} are left "
+            "out of them, as the harness was the bottleneck meanwhile on one side at least."
+        )
 
 
 def _repeats(sides: Sequence[Side], read: Sequence[list[Rows]]) -> Iterator[str]:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
-from harness.statistics.bootstrap import CONFIDENCE, Floats, Statistic, interval
+from harness.statistics.bootstrap import CONFIDENCE, Floats, Statistic
+from harness.statistics.moments import Spread, spread
 
 Kind = Literal["ratio", "median ratio", "difference"]
-Draws = tuple[Floats, Floats]
-"""A block of draws: (draws, sessions) of the reference and of the other side, in step."""
 Verdict = Literal["higher", "lower", "perhaps higher", "perhaps lower", "none", "unknown"]
 
 _POWER_ERRORS = 0.8416
 """Standard errors beyond the limit at which 4 of 5 comparisons find a difference: the normal quantile of 0.8."""
-
-_ROUNDING = 1e-12
-BEYOND_CHANCE = 1.5
-"""The variance that 30 stretches of time show, over that of many sessions, is beyond this in 1 of 20 cases if requests
-of one time have nothing in common: the 95th percentile of chi-square with 29 degrees of freedom / 29 is 1.47."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +44,7 @@ class Effect:
     """Smallest difference that 4 of 5 such comparisons would have found, as `effect` minus 1 or 0."""
     reason: str = ""
     widened: float = 1.0
-    """So many times as wide as sessions alone would have it is the interval, as requests of one moment depend on each
+    """So many times as large as sessions alone have it is the standard error, as requests of one moment depend on each
     other, too."""
 
 
@@ -68,6 +63,12 @@ class Question:
     """There are enough sessions and requests for one; else `reason` says what there is too little of."""
     counts: bool = True
     """It is one of the lines that are judged together; False: another view of one of them."""
+    least: tuple[float, float] | None = None
+    """What the interval holds at least, for a difference that may be the same in all draws and yet is not sure."""
+
+
+Drawn = Iterable[tuple[Floats, Floats]]
+"""Blocks of draws of the reference and of the other side, in step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,49 +81,41 @@ class Answer:
     reason: str
     interval: bool
     counts: bool
+    least: tuple[float, float] | None
     reference: float | None
     other: float | None
     point: float
     """The effect that was measured, as a logarithm of a ratio or a difference; nan: it cannot be told."""
-    draws: Floats
-    """The effect in every draw, widened."""
-    error: float
-    """The standard error of `draws`."""
-    width: float
-    """By which they are widened."""
+    varied: Spread
+    """How it varies over draws."""
 
 
-def answer(question: Question, drawn: Iterable[Draws], sizes: tuple[int, int], others: Sequence[float] = ()) -> Answer:
-    """`drawn`: blocks of draws of the reference and of the other side, in step, of as many sessions each as `sizes`
-    says. `others`: of the same question by `standard_error`, from draws of something else than sessions."""
+def answer(
+    question: Question, drawn: Drawn, sizes: tuple[int, int], by_time: Sequence[tuple[Question, Drawn]] = ()
+) -> Answer:
+    """`drawn`: of as many sessions each as `sizes` says; `by_time`: by each clock the same question, of stretches of
+    time, and draws of those. A question that has no interval by one of the clocks has none."""
     ones = (np.ones((1, sizes[0])), np.ones((1, sizes[1])))
     point = float(_effect(question, *ones)[0])
-    draws = _draws(question, drawn)
-    error = _error(draws)
-    width = _width(error, others)
     reference, other = (
         None if side is None or question.kind == "median ratio" else _known(side.of(one)[0])
         for side, one in zip((question.reference, question.other), ones, strict=True)
     )
+    without = next((asked.reason for asked, _ in by_time if not asked.interval), None)
+    has_interval = question.interval and without is None
     return Answer(
         name=question.name,
         kind=question.kind,
         requests=question.requests,
-        reason=question.reason,
-        interval=question.interval,
+        reason=question.reason if has_interval or not question.interval else without or "",
+        interval=has_interval,
         counts=question.counts,
+        least=question.least,
         reference=reference,
         other=other,
         point=point,
-        draws=_wider(draws, point, width),
-        error=width * error,
-        width=width,
+        varied=spread(point, _draws(question, drawn), [_draws(asked, blocks) for asked, blocks in by_time]),
     )
-
-
-def standard_error(question: Question, drawn: Iterable[Draws]) -> float:
-    """By draws as `answer` takes them."""
-    return _error(_draws(question, drawn))
 
 
 def effects(answers: Sequence[Answer]) -> list[Effect]:
@@ -132,30 +125,18 @@ def effects(answers: Sequence[Answer]) -> list[Effect]:
     together by the largest deviation of all lines in a draw, each in its own standard errors (the single-step maxT
     method: Westfall and Young, Resampling-Based Multiple Testing, 1993), which minds that they depend on each other.
     """
-    judged = [one for one in answers if one.counts and one.interval and np.isfinite(one.point) and one.error > 0]
+    judged = [one for one in answers if one.counts and one.interval and np.isfinite(one.point) and one.varied.error > 0]
     limit = 1.96
     if judged:
-        deviations = [np.abs(one.draws - one.point) / one.error for one in judged]
+        deviations = [np.abs(one.varied.draws - one.point) / one.varied.error for one in judged]
         largest = np.nanmax(np.stack(deviations), axis=0)
         limit = max(limit, float(np.quantile(largest, CONFIDENCE)))
     return [_told(one, limit) for one in answers]
 
 
-def _draws(question: Question, drawn: Iterable[Draws]) -> Floats:
+def _draws(question: Question, drawn: Drawn) -> Floats:
     """Its effect in every draw."""
     return np.concatenate([_effect(question, ours, theirs) for ours, theirs in drawn])
-
-
-def _width(error: float, others: Sequence[float]) -> float:
-    """By how much a standard error grows if what others have beyond it is added to its variance: the manner of
-    clustering in several ways (Cameron, Gelbach and Miller, J. of Business & Economic Statistics 29, 2011). What may be
-    chance is not added."""
-    ratios = [(other / error) ** 2 for other in others if error > 0 and np.isfinite(other)]
-    return float(np.sqrt(1 + sum(ratio - 1 for ratio in ratios if ratio > BEYOND_CHANCE)))
-
-
-def _wider(draws: Floats, point: float, width: float) -> Floats:
-    return draws if width == 1 else point + width * (draws - point)
 
 
 def _effect(question: Question, ours: Floats, theirs: Floats) -> Floats:
@@ -172,23 +153,17 @@ def _effect(question: Question, ours: Floats, theirs: Floats) -> Floats:
         return other - reference if question.kind == "difference" else np.log(other) - np.log(reference)
 
 
-def _error(values: Floats) -> float:
-    """The standard error; nan: some draws are infinite or cannot be told; 0: all are the same but for rounding."""
-    if not np.isfinite(values).all():
-        return float("nan")
-    error = float(values.std())
-    return error if error > _ROUNDING else 0.0
-
-
 def _told(answer: Answer, limit: float) -> Effect:
     is_ratio = answer.kind != "difference"
     is_known = not np.isnan(answer.point)
     has_interval = answer.interval and is_known
-    low, high = interval(answer.draws) if has_interval else (None, None)
+    low, high = answer.varied.interval() if has_interval else (None, None)
+    if low is not None and high is not None and answer.least is not None:
+        low, high = min(low, answer.least[0]), max(high, answer.least[1])
     as_shown = np.exp if is_ratio else float
     detectable = None
-    if has_interval and answer.error > 0:
-        reach = (limit + _POWER_ERRORS) * answer.error
+    if has_interval and answer.varied.error > 0:
+        reach = (limit + _POWER_ERRORS) * answer.varied.error
         detectable = float(np.expm1(reach)) if is_ratio else reach
     return Effect(
         name=answer.name,
@@ -199,10 +174,10 @@ def _told(answer: Answer, limit: float) -> Effect:
         effect=float(as_shown(answer.point)) if is_known else None,
         low=None if low is None else float(as_shown(low)),
         high=None if high is None else float(as_shown(high)),
-        verdict=_verdict(answer.point, low, high, answer.error, limit),
+        verdict=_verdict(answer.point, low, high, answer.varied, limit),
         detectable=detectable,
         reason=answer.reason or ("" if is_known else "both sides are infinite, or nothing tells it"),
-        widened=answer.width,
+        widened=answer.varied.widened,
     )
 
 
@@ -210,13 +185,21 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _verdict(point: float, low: float | None, high: float | None, error: float, limit: float) -> Verdict:
+def _verdict(point: float, low: float | None, high: float | None, varied: Spread, limit: float) -> Verdict:
     if low is None or high is None:
         return "unknown"
     if low <= 0 <= high or point == 0:
         return "none"
     way: Literal["higher", "lower"] = "higher" if point > 0 else "lower"
-    # Without any spread, or next to infinity, there are no standard errors: all draws say the same.
-    if np.isnan(error) or error == 0 or abs(point) > limit * error:
+    if _is_beyond(point, varied, limit):
         return way
     return "perhaps higher" if way == "higher" else "perhaps lower"
+
+
+def _is_beyond(point: float, varied: Spread, limit: float) -> bool:
+    """Whether an effect is further off than `limit` standard errors. Next to infinity there are none: then an interval
+    that is as sure as so many has to say so."""
+    if np.isfinite(varied.error):
+        return abs(point) > limit * varied.error
+    low, high = varied.interval(2 * NormalDist().cdf(limit) - 1)
+    return not low <= 0 <= high

@@ -19,7 +19,7 @@ NAMES = (
     "hit_rate_warm_diff",
     "failures_diff",
 )
-_GATE = re.compile(r"(?P<name>[a-z0-9_]+)(?P<sign>[<>])(?P<number>[+-]?\d+(?:\.\d+)?)(?P<percent>%?)")
+_GATE = re.compile(r"(?P<name>[a-z0-9_]+)(?P<sign>[<>])(?P<number>[+-]?(?:\d+(?:\.\d+)?|\.\d+))(?P<percent>%?)")
 
 State = Literal["failed", "passed", "undecided", "unknown"]
 
@@ -55,11 +55,25 @@ def _gate(part: str) -> Gate:
     if found is None:
         raise InputError(f"--fail-if is {part!r}: expected NAME>NUMBER or NAME<NUMBER, such as {EXAMPLE}")
     if found["name"] not in NAMES:
-        raise InputError(f"--fail-if is {part!r}: there is no {found['name']}; choose one of {', '.join(NAMES)}")
+        raise InputError(f"--fail-if is {part!r}: there is no {found['name']}; {_names()}")
     limit = float(found["number"]) / (100 if found["percent"] else 1)
-    if found["name"].endswith("_ratio") and limit <= 0:
-        raise InputError(f"--fail-if is {part!r}: a ratio is above 0, and 1 means that nothing changed")
+    if found["name"].endswith("_ratio"):
+        if limit <= 0:
+            raise InputError(f"--fail-if is {part!r}: a ratio is above 0, and 1 means that nothing changed")
+        if found["percent"]:
+            raise InputError(f"--fail-if is {part!r}: a ratio takes no %: 1 is no change, and 1.1 is 10 % more")
+    elif abs(limit) >= 1:
+        raise InputError(
+            f"--fail-if is {part!r}: shares differ by less than 1; percentage points have a %, as in hit_rate_diff<-2%"
+        )
     return Gate(part, found["name"], found["sign"] == ">", limit)
+
+
+def _names() -> str:
+    """All of `NAMES` in a sentence."""
+    shares = ", ".join(f"_{share}_ratio" for share in SHARES)
+    others = ", ".join(name for name in NAMES if name.endswith("_diff"))
+    return f"there are {', '.join(TIMES)}, each with {shares}; {', '.join(PAIRED)} with _paired_ratio; and {others}"
 
 
 def judge(gate: Gate, side: str, effects: Sequence[Effect]) -> Judged:

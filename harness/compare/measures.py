@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from harness.compare.clusters import Clusters, Numbered, of_sessions, of_time
-from harness.compare.effect import Answer, Effect, Question, answer, effects, standard_error
+from harness.compare.clusters import Clusters, of_sessions, of_time
+from harness.compare.effect import Answer, Effect, Question, answer, effects
 from harness.compare.rows import Bools, Rows, same_request
 from harness.statistics.bootstrap import DRAWS, LEAST_SESSIONS, Floats, Quantile, RatioOfSums
+from harness.statistics.by_session import Estimate, difference, share_by_session
+from harness.statistics.moments import TIME_DRAWS, too_few
 
-TIME_DRAWS = 200
-"""They tell a standard error, and no percentiles."""
 SHARES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
 Group = Callable[[Rows], Bools]
 Tables = tuple[Rows, Rows]
@@ -50,7 +51,8 @@ def compare_rows(reference: Rows, other: Rows, *, is_paired: bool, number: int =
     because it is long is so on both. Else the sessions of each side are drawn by themselves.
 
     Sessions that are played at the same time share a server, and what holds it up makes many of them slow at once. So
-    stretches of time are drawn as well, and where that makes an effect more uncertain, its interval is widened.
+    stretches of time are drawn as well, and where that makes an effect more uncertain, its interval is widened; where
+    all that it depends on happened in a few of them, there is none.
     """
     tables = (reference, other)
     clusterings = [of_sessions(*tables, is_paired), *of_time(*tables, is_paired)]
@@ -58,8 +60,7 @@ def compare_rows(reference: Rows, other: Rows, *, is_paired: bool, number: int =
     answers = []
     # One line after the other, so that no more than the requests of one are in memory.
     for question, *others in _lines(tables, clusterings, is_paired):
-        errors = [standard_error(*pair) for pair in zip(others, by_time, strict=True)]
-        answers.append(answer(question, by_session, clusterings[0].sizes, errors))
+        answers.append(answer(question, by_session, clusterings[0].sizes, list(zip(others, by_time, strict=True))))
     return effects(_in_order(answers))
 
 
@@ -79,17 +80,23 @@ def _lines(tables: Tables, clusterings: Sequence[Clusters], is_paired: bool) -> 
     tokens = ("cached_tokens", "prompt_tokens")
     yield _ratio("hit_rate", *tokens, [rows.reporting for rows in tables], tables, clusterings)
     yield _ratio("hit_rate_warm", *tokens, [rows.reporting & ~rows.cold for rows in tables], tables, clusterings)
-    yield _ratio("failures", "failed", "one", [_all(rows) for rows in tables], tables, clusterings)
+    first, *others = _ratio("failures", "failed", "one", [_all(rows) for rows in tables], tables, clusterings)
+    yield [replace(first, least=difference(*map(_failed, tables))), *others]
+
+
+def _failed(rows: Rows) -> Estimate:
+    """Where nothing failed no draw differs, and yet some of all such requests may fail."""
+    return share_by_session(~rows.ok, rows.root, rows.stretch)
 
 
 def _same_request(name: str, tables: Tables, clusterings: Sequence[Clusters]) -> Line:
     """Each request against itself: what makes one slower than another, such as its length, is in neither."""
     ratios, places = same_request(*tables, TIMES[name][0])
     line = []
-    for one in clusterings:
+    for place, one in enumerate(clusterings):
         numbers, number = one.theirs
         other = Quantile(ratios, numbers[places], number, 0.5) if len(ratios) else None
-        too_few = _too_few(other, 0.5)
+        reason = too_few(other, moments=place > 0)
         line.append(
             Question(
                 name=f"{name}_paired_ratio",
@@ -97,8 +104,8 @@ def _same_request(name: str, tables: Tables, clusterings: Sequence[Clusters]) ->
                 requests=(len(ratios), len(ratios)),
                 reference=None,
                 other=other,
-                reason=f"{too_few} are too few for an interval" if too_few else "",
-                interval=not too_few,
+                reason=reason,
+                interval=not reason,
             )
         )
     return line
@@ -118,7 +125,7 @@ def _times(column: str, view: str, tables: Tables, clusterings: Sequence[Cluster
         which = [rows.counted & group(rows) for rows in tables]
         for label, share in SHARES.items():
             line = f"{name}_{label}_ratio{view}"
-            yield [_quantiles(line, share, times, which, (one.ours, one.theirs), not view) for one in clusterings]
+            yield [_quantiles(line, share, times, which, one, place > 0) for place, one in enumerate(clusterings)]
 
 
 def _some_failed(tables: Tables, group: Group) -> bool:
@@ -126,23 +133,13 @@ def _some_failed(tables: Tables, group: Group) -> bool:
 
 
 def _quantiles(
-    name: str,
-    share: float,
-    times: Sequence[Floats],
-    groups: Sequence[Bools],
-    clusters: tuple[Numbered, Numbered],
-    counts: bool,
+    name: str, share: float, times: Sequence[Floats], groups: Sequence[Bools], clusters: Clusters, moments: bool
 ) -> Question:
     statistics = [
         None if np.isnan(values[of]).all() else Quantile(values, numbers, number, share, of)
-        for values, of, (numbers, number) in zip(times, groups, clusters, strict=True)
+        for values, of, (numbers, number) in zip(times, groups, (clusters.ours, clusters.theirs), strict=True)
     ]
-    reasons = []
-    for statistic, which in zip(statistics, ("reference", "other side"), strict=True):
-        if statistic is None:
-            reasons.append(f"no request of the {which} has it")
-        elif too_few := _too_few(statistic, share):
-            reasons.append(f"{too_few} of the {which} are too few for an interval")
+    reason = _no_interval(statistics, moments)
     ours, theirs = (0 if statistic is None else statistic.requests for statistic in statistics)
     return Question(
         name=name,
@@ -150,18 +147,22 @@ def _quantiles(
         requests=(ours, theirs),
         reference=statistics[0],
         other=statistics[1],
-        reason="; ".join(reasons),
-        interval=not reasons,
-        counts=counts,
+        reason=reason,
+        interval=not reason,
+        counts=not name.endswith(FAILED),
     )
 
 
-def _too_few(statistic: Quantile | None, share: float) -> str:
-    """What there is too little of: sessions, or requests beyond the quantile; empty: enough."""
-    sessions, requests = (0, 0) if statistic is None else (statistic.told, statistic.requests)
-    if sessions < LEAST_SESSIONS:
-        return f"{sessions} sessions"
-    return f"{requests} requests" if requests < round(1 / (1 - share)) else ""
+def _no_interval(statistics: Sequence[Quantile | None], moments: bool) -> str:
+    """Why there is none of a percentile's ratio; empty: there is one."""
+    named = list(zip(statistics, ("reference", "other side"), strict=True))
+    if missing := [f"no request of the {which} has it" for statistic, which in named if statistic is None]:
+        return "; ".join(missing)
+    first, second = (too_few(statistic, moments=moments) for statistic in statistics)
+    if first == second != "":
+        return too_few(statistics[0], moments=moments, whose=" of each side")
+    found = (too_few(statistic, moments=moments, whose=f" of the {which}") for statistic, which in named)
+    return "; ".join(reason for reason in found if reason)
 
 
 def _ratio(

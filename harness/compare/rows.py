@@ -17,11 +17,9 @@ from harness.analysis.rows import rows_of
 from harness.analysis.run import TargetRun, load
 from harness.record.reader import RecordedRun
 from harness.statistics.bootstrap import Floats, Ints, Numbers
+from harness.statistics.moments import STRETCHES, stretches_of
 
 Bools = npt.NDArray[np.bool_]
-
-STRETCHES = 30
-"""Parts of a run's measured time. More of them tell of shorter moments, fewer of what holds a server up for longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +139,6 @@ def _started_by(rows: Recorded) -> dict[int, int]:
     sessions = dict(zip(parents["request_id"], parents["session"], strict=True))
     pairs = zip(children["session"], children["parent_request"], strict=True)
     return {int(own): int(sessions[by]) for own, by in pairs if by in sessions and sessions[by] != own}
-
-
-def stretches_of(due_ns: Ints) -> Numbers:
-    """Which of `STRETCHES` equal parts of the time from the first to the last each falls into."""
-    if not len(due_ns):
-        return np.zeros(0, dtype=np.int16)
-    start_ns = int(due_ns.min())
-    stretch = (due_ns - start_ns) * STRETCHES // (int(due_ns.max()) - start_ns + 1)
-    return stretch.astype(np.int16)
 
 
 def _roots(sessions: Numbers, started_by: dict[int, int]) -> Numbers:

@@ -156,7 +156,7 @@ NOTES = (
     "requests that succeeded, while the harness kept up; +failed: with each failed request as infinitely slow; paired: "
     "the median of the ratios of each request to itself on A.",
     "95 % interval: of each line taken by itself, by 2,000 draws of as many sessions, with replacement; wider where "
-    "requests of one time were slow together.",
+    "requests of one time were slow together, and none where a few moments of a run made all of it.",
     "found: higher and lower hold with 95 % confidence for all lines together; with ? the interval says so, but of so "
     "many lines one may by chance. could find: the smallest difference that 4 of 5 such comparisons would find.",
     "Sessions tell how requests vary within a run, not how runs do: repeat runs and name them together (RUN,RUN).",

@@ -83,14 +83,15 @@ class Quantile:
         """Each request's value, +inf if it failed and nan if it has none, and its session, of `number` sessions; of one
         value at least. `which`: those that are meant; None: all."""
         known = ~np.isnan(values) if which is None else which & ~np.isnan(values)
-        self._all, self._share = (values, sessions, known), share
+        self._all, self.share = (values, sessions, known), share
         self._sizes = np.bincount(sessions[known], minlength=number).astype(np.float64)
         self.requests = int(known.sum())
         self.told = int(np.count_nonzero(self._sizes))
         """Sessions that have a value."""
-        rank = floor((self.requests - 1) * share)
+        rank, above = floor((self.requests - 1) * share), ceil((self.requests - 1) * share)
         placed = values[known]
-        placed.partition(rank)
+        placed.partition([rank, above])
+        self._ends = placed[rank], placed[above]
         width = self._width(known & (values <= placed[rank]))
         first, last = max(0, rank - width), min(self.requests, rank + width + 1)
         placed.partition([first, last - 1])
@@ -106,7 +107,7 @@ class Quantile:
         A session moves the rank of a value by (its requests below the value) - share · (its requests).
         """
         below = np.bincount(self._all[1][up_to], minlength=len(self._sizes))
-        error = float(np.sqrt(np.square(below - self._share * self._sizes).sum()))
+        error = float(np.sqrt(np.square(below - self.share * self._sizes).sum()))
         return ceil(_WINDOW_ERRORS * error) + 2
 
     def _window(self, first: int, last: int, low: float, high: float) -> tuple[Floats, Numbers, Floats]:
@@ -122,6 +123,16 @@ class Quantile:
         below = np.bincount(sessions[is_below], minlength=len(self._sizes)).astype(np.float64)
         return values[order], sessions[order], below
 
+    def beside(self) -> tuple[Floats, Floats]:
+        """Shapes (sessions,): requests of each at the quantile or above, and at it or below."""
+        values, sessions, known = self._all
+        low, high = self._ends
+        above, below = (
+            np.bincount(sessions[known & which], minlength=len(self._sizes)).astype(np.float64)
+            for which in (values >= low, values <= high)
+        )
+        return above, below
+
     def of(self, counts: Floats) -> Floats:
         most = max(1, BLOCK_CELLS // len(self._values))
         return np.concatenate([self._of(counts[start : start + most]) for start in range(0, len(counts), most)])
@@ -131,7 +142,7 @@ class Quantile:
         found = np.full(len(counts), np.nan)
         base = counts @ self._below
         inside = base[:, None] + np.cumsum(counts[:, self._sessions], axis=1)
-        rank = (sizes - 1) * self._share
+        rank = (sizes - 1) * self.share
         low = np.floor(rank)
         is_in = (base <= low) & ((inside[:, -1] > low + 1) | self._is_rest) & (sizes > 0)
         found[is_in] = _between(self._values, inside[is_in], low[is_in], rank[is_in] - low[is_in])

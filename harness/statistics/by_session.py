@@ -1,9 +1,10 @@
-"""Intervals of what requests add up to, over the sessions that they belong to."""
+"""Intervals of what requests add up to, over the sessions that they belong to and the moments when they were due."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import hypot
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,14 @@ from harness.statistics.bootstrap import (
     LEAST_SESSIONS,
     Floats,
     Ints,
+    Numbers,
     Quantile,
     RatioOfSums,
-    Statistic,
     draws,
     interval,
 )
 from harness.statistics.bunching import design_effect
+from harness.statistics.moments import STRETCHES, TIME_DRAWS, spread, too_few
 from harness.statistics.wilson import wilson
 
 Bools = npt.NDArray[np.bool_]
@@ -51,37 +53,78 @@ def ratio_by_session(upper: Floats, lower: Floats, sessions: Ints, number: int =
         return Estimate(None, None, None, count, "no request tells it")
     bundles = min(count, BUNDLES)
     statistic = RatioOfSums(upper[known], lower[known], clusters % BUNDLES, bundles)
-    return _estimates([statistic], count, number, [""])[0]
+    value = float(statistic.of(np.ones((1, bundles)))[0])
+    if count < LEAST_SESSIONS:
+        return Estimate(value, None, None, count, f"{count} sessions are too few for an interval")
+    low, high = interval(np.concatenate([statistic.of(block) for (block,) in draws([bundles], number)]))
+    return Estimate(value, low, high, count)
 
 
 def quantiles_by_session(
-    values: Floats, sessions: Ints, shares: Sequence[float], number: int = DRAWS
+    values: Floats, sessions: Ints, shares: Sequence[float], number: int = DRAWS, stretches: Numbers | None = None
 ) -> dict[float, Estimate]:
-    """The exact quantile of each share, of values (requests,) that are not nan; +inf: it failed."""
+    """The exact quantile of each share, of times (requests,) above 0 that are not nan; +inf: it failed.
+
+    `stretches`: of each request the stretch of time in which it was due, by `harness.statistics.moments.stretches_of`:
+    these are drawn, too, and there is no interval of what lies in a few of them.
+    """
     known = ~np.isnan(values)
     clusters, count = numbered(sessions[known])
     if not count:
         return {share: Estimate(None, None, None, 0, "no request tells it") for share in shares}
-    values, bundles, most = values[known], clusters % BUNDLES, min(count, BUNDLES)
-    reasons = [_too_few(len(values), share) for share in shares]
-    statistics = [Quantile(values, bundles, most, share) for share in shares]
-    estimates = _estimates(statistics, count, number, reasons)
-    return dict(zip(shares, estimates, strict=True))
+    values, clusters = values[known], clusters % BUNDLES
+    found = {}
+    for share in shares:
+        by_session = Quantile(values, clusters, min(count, BUNDLES), share)
+        by_time = [] if stretches is None else [Quantile(values, stretches[known], STRETCHES, share)]
+        value = float(by_session.of(np.ones((1, min(count, BUNDLES))))[0])
+        reasons = [too_few(by_session), *(too_few(one, moments=True) for one in by_time)]
+        reason = next((one for one in reasons if one), "")
+        if reason:
+            found[share] = Estimate(value, None, None, count, reason)
+            continue
+        drawn = _log_draws(by_session, min(count, BUNDLES), number)
+        varied = spread(np.log(value), drawn, [_log_draws(one, STRETCHES, TIME_DRAWS) for one in by_time])
+        low, high = varied.interval()
+        found[share] = Estimate(value, float(np.exp(low)), float(np.exp(high)), count)
+    return found
 
 
-def share_by_session(which: Bools, sessions: Ints) -> Estimate:
+def _log_draws(quantile: Quantile, clusters: int, number: int) -> Floats:
+    """A time varies by a factor."""
+    found: Floats = np.log(np.concatenate([quantile.of(block) for (block,) in draws([clusters], number)]))
+    return found
+
+
+def share_by_session(which: Bools, sessions: Ints, stretches: Numbers | None = None) -> Estimate:
     """The share of the requests for which `which` holds, both of shape (requests,), with Wilson's interval.
 
-    What happens to requests of one session together counts less: by the design effect over sessions.
+    What happens to requests of one session together counts less, by the design effect over sessions, and so does what
+    happens in one of `stretches`, which are as `quantiles_by_session` takes them.
     """
     clusters, count = numbered(sessions)
     if not count:
         return Estimate(None, None, None, 0, "no request tells it")
     k, n = int(which.sum()), len(which)
-    bundles = clusters % BUNDLES
-    found, sizes = np.bincount(bundles, weights=which).astype(np.int64).tolist(), np.bincount(bundles).tolist()
-    low, high = wilson(k, n, design_effect(list(zip(found, sizes, strict=True)))) or (0.0, 1.0)
+    effects = [_design_effect(which, of) for of in (clusters % BUNDLES, stretches) if of is not None]
+    low, high = wilson(k, n, max(effects)) or (0.0, 1.0)
     return Estimate(k / n, low, high, count)
+
+
+def difference(first: Estimate, second: Estimate) -> tuple[float, float] | None:
+    """Between which `second` - `first` lies of two shares (Newcombe, Statistics in Medicine 17, 1998, pages 873 to 890,
+    method 10): it has a width even if both are 0. None: one is not known."""
+    ends = (first.value, first.low, first.high, second.value, second.low, second.high)
+    known = [end for end in ends if end is not None]
+    if len(known) < len(ends):
+        return None
+    p, low, high, q, q_low, q_high = known
+    return q - p - hypot(q - q_low, high - p), q - p + hypot(q_high - q, p - low)
+
+
+def _design_effect(which: Bools, clusters: Numbers) -> float:
+    found, sizes = np.bincount(clusters, weights=which).astype(np.int64), np.bincount(clusters)
+    return design_effect([bunch for bunch in zip(found.tolist(), sizes.tolist(), strict=True) if bunch[1]])
 
 
 def numbered(sessions: Ints) -> tuple[Ints, int]:
@@ -94,26 +137,3 @@ def numbered(sessions: Ints) -> tuple[Ints, int]:
         return (np.cumsum(seen) - 1)[sessions], int(seen.sum())
     names, places = np.unique(sessions, return_inverse=True)
     return places, len(names)
-
-
-def _too_few(requests: int, share: float) -> str:
-    """Beyond the quantile at least one request must be expected."""
-    return f"{requests} requests are too few for an interval" if requests < round(1 / (1 - share)) else ""
-
-
-def _estimates(statistics: Sequence[Statistic], sessions: int, number: int, reasons: Sequence[str]) -> list[Estimate]:
-    """All of the same draws. `reasons`: why one has no interval, or empty."""
-    bundles = min(sessions, BUNDLES)
-    if sessions < LEAST_SESSIONS:
-        reasons = [f"{sessions} sessions are too few for an interval"] * len(statistics)
-    values = [float(statistic.of(np.ones((1, bundles)))[0]) for statistic in statistics]
-    asked = [place for place, reason in enumerate(reasons) if not reason]
-    drawn: dict[int, list[Floats]] = {place: [] for place in asked}
-    for (block,) in draws([bundles], number if asked else 0):
-        for place in asked:
-            drawn[place].append(statistics[place].of(block))
-    found = []
-    for place, (value, reason) in enumerate(zip(values, reasons, strict=True)):
-        low, high = interval(np.concatenate(drawn[place])) if place in drawn else (None, None)
-        found.append(Estimate(value, low, high, sessions, reason))
-    return found

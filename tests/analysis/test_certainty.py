@@ -71,6 +71,15 @@ def test_what_the_end_cut_off_has_its_age_and_is_no_failure(make_run: Callable[.
     assert ("cut off at the end", ttft.sentence()) in list(one.lines())
 
 
+def test_a_percentile_that_the_start_alone_made_has_no_interval_and_says_why(make_run: Callable[..., Run]) -> None:
+    start = {f"r{session}_0": {"ttft_ms": 900.0 + session} for session in range(25)}
+    one = found(make_run(played(**start), phases=PHASES))
+    assert one.ttft["p90"].low is None
+    assert one.ttft["p90"].reason.startswith("the slowest 10 % are worth 3.3 separate")
+    assert one.ttft["p50"].low is not None
+    assert f"none for TTFT p90 ({one.ttft['p90'].reason})" in dict(one.lines())["95 % intervals"]
+
+
 def test_a_hit_rate_that_rises_is_said_to_with_when(make_run: Callable[..., Run]) -> None:
     cold = {f"r{session}_{turn}": {"cached_tokens": 0} for session in range(25) for turn in (1, 2)}
     one = found(make_run(played(**cold), phases=PHASES))

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.compare.rows import STRETCHES, Bools, Rows, stretches_of
+from harness.compare.rows import Bools, Rows
 from harness.statistics.bootstrap import Floats
+from harness.statistics.moments import STRETCHES, stretches_of
 
 
 def rows(ttft_ms: Floats, sessions: int, **changes: Any) -> Rows:
@@ -56,3 +57,17 @@ def played(workload: int, chance: int, sessions: int, turns: int = 3, slower: fl
     tpot_ms = 10 * np.exp(luck.normal(0, 0.1, number))
     e2e_ms = ttft_ms + 50 * tpot_ms
     return rows(ttft_ms, sessions, tpot_ms=tpot_ms, e2e_ms=e2e_ms, cached_tokens=cached, prompt_tokens=length)
+
+
+def started_at_once(run: Rows, chance: int, users: int, varies: float = 0.05) -> Rows:
+    """The run as `users` play it, one session after the other, each a turn a second: the first turn of each of them
+    waits in one queue, for a time that is theirs together and is another one in each run."""
+    luck = np.random.default_rng([chance, 1])
+    herd = (run.session < users) & (run.turn == 0)
+    waited_ms = 600 * np.exp(luck.normal(0, varies)) * (1 + luck.normal(0, 0.003, len(run)))
+    alone_ms = run.column("ttft_ms")
+    ttft_ms = np.where(herd, waited_ms, alone_ms)
+    turns = int(run.turn.max()) + 1
+    due_ns = ((run.session // users) * turns + run.turn) * 1_000_000_000 + run.session * 1_000
+    e2e_ms = run.column("e2e_ms") + ttft_ms - alone_ms
+    return changed(run, ttft_ms=ttft_ms, e2e_ms=e2e_ms, stretch=stretches_of(due_ns))

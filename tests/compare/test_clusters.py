@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from harness.compare.clusters import of_sessions, of_time
-from harness.compare.rows import STRETCHES, pooled, stretches_of
+from harness.compare.rows import pooled
+from harness.statistics.moments import STRETCHES, stretches_of
 from tests.compare.tables import rows
 
 OURS = replace(rows(np.ones(6), 3), stretch=np.array([0, 1, 2, 3, 4, 5]))

@@ -17,7 +17,7 @@ from harness.compare.compare import Comparison, compare
 from harness.compare.effect import Effect
 from harness.compare.measures import compare_rows
 from harness.errors import InputError, RecordError
-from tests.analysis.rows import target
+from tests.analysis.rows import second, target
 from tests.compare.conftest import IDENTITY, SESSIONS, turn, turns
 
 Record = Callable[..., str]
@@ -223,10 +223,28 @@ def test_a_damaged_run_is_named_and_an_unfinished_one_is_compared_with_a_word(re
         held(first, unfinished)
 
 
+def test_a_time_counts_where_it_counts_on_every_side_and_each_sides_doubts_are_told(record: Record) -> None:
+    """A second of the worker's stall in B, while one request of it was under way."""
+    stalled = second(6, span_ms=400.0, loop_lag_max_ms=390.0)
+    found = held(record("a"), record("b", turns(120.0), health=[stalled]))
+
+    paired, p50 = effect(found, "ttft_paired_ratio"), effect(found, "ttft_p50_ratio")
+    assert (paired.requests, p50.requests) == ((49, 49), (49, 49))
+    assert effect(found, "hit_rate_diff").requests == (50, 50)
+    whose, everywhere = found.problems
+    assert whose.startswith("B, b: the harness was the bottleneck in 1 of 1 worker seconds (1 stall); 1 of 50 measured")
+    assert everywhere.startswith("Times are of the requests that count on every side: 1 of 50 are left out of them")
+
+
 def test_the_command_prints_tables_that_fit_and_judges_gates(record: Record) -> None:
     first, second = record("a"), record("b", turns(120.0), identity={"version": "0.28"})
     done = command(
-        first, second, "--fail-if", "ttft_p50_ratio>1.1", "--fail-if", "tpot_p50_ratio>1.1, hit_rate_diff<-2%"
+        first,
+        second,
+        "--fail-if",
+        "ttft_p50_ratio>1.1",
+        "--fail-if",
+        "tpot_p50_ratio>1.1, hit_rate_diff<-2%,failures_diff>0.1%",
     )
 
     assert done.exit_code == 1
@@ -239,7 +257,8 @@ def test_the_command_prints_tables_that_fit_and_judges_gates(record: Record) -> 
     assert "B against A: TTFT paired higher, 1.200 times (1.200 to 1.200); TTFT p50 higher" in words
     assert "Gate, B against A: ttft_p50_ratio>1.1: FAILED. ttft_p50_ratio is 1.200 (1.200 to 1.200)." in words
     assert "Gate, B against A: hit_rate_diff<-2%: PASSED." in words
-    assert "50 requests of the reference are too few for an interval" in words  # the note of p99
+    assert "Gate, B against A: failures_diff>0.1%: UNDECIDED. failures_diff is +0.00 pp (-7.13 pp to +7.13" in words
+    assert "50 requests of each side are too few for an interval" in words  # the note of p99
     assert max(map(len, done.stdout.splitlines())) <= 100
     assert command(first, second, "--fail-if", "ttft_p50_ratio>1.3").exit_code == 0
     assert command(first, second, "--fail-if", "ttft_p99_ratio>1.3").exit_code == 1  # not known: it guards nothing
@@ -266,8 +285,9 @@ def test_two_alike_are_said_to_be_alike_with_what_could_have_been_seen(record: R
 
 
 def test_json_and_markdown_have_all_of_it(record: Record, tmp_path: Path) -> None:
-    failed = [row | {"status": "timeout", "ttft_ms": None} if row["session"] < 9 else row for row in turns()]
-    names = record("a"), record("b", failed, identity={"version": "0_28|x"})
+    plain = [row | {"t_due": 7 * row["t_due"] % 120_000_000_000} for row in turns(sessions=60)]
+    failed = [row | {"status": "timeout", "ttft_ms": None} if row["session"] % 3 == 1 else row for row in plain]
+    names = record("a", plain), record("b", failed, identity={"version": "0_28|x"})
     md = tmp_path / "out.md"
     done = command(*names, "--json", "-", "--markdown", str(md), "--fail-if", "ttft_p90_ratio>1.1")
 
@@ -286,7 +306,7 @@ def test_json_and_markdown_have_all_of_it(record: Record, tmp_path: Path) -> Non
     assert by_name["ttft_p99_ratio"]["low"] is None
     assert told["gates"][0]["state"] == "failed"
     text = md.read_text()
-    assert "**B against A: failed higher, +36.00 pp" in text
+    assert "**B against A: failed higher, +33.33 pp" in text
     assert "- ❌ B against A: ttft\\_p90\\_ratio\\>1.1: FAILED." in text
     assert r"| version | 0.27 | 0\_28\|x |" in text
     assert "<details><summary>All figures of B against A</summary>" in text

@@ -28,8 +28,9 @@ STEPS = np.linspace(-1, 1, 1001)
 """Their 2.5th percentile is -0.95, their standard deviation 0.577."""
 
 
-def asked(*questions: Question, others: Sequence[float] = ()) -> list[Effect]:
-    return effects([answer(one, [(BLOCK, BLOCK)], (1, 1), others) for one in questions])
+def asked(*questions: Question, by_time: Sequence[Question] = ()) -> list[Effect]:
+    clocks = [(one, [(BLOCK, BLOCK)]) for one in by_time]
+    return effects([answer(one, [(BLOCK, BLOCK)], (1, 1), clocks) for one in questions])
 
 
 def told(*differences: Floats, measured: float = 0.0, **changes: object) -> list[Effect]:
@@ -115,19 +116,54 @@ def test_infinity_in_some_draws_widens_the_interval_and_in_all_of_them_is_sure()
     assert (both.effect, both.verdict, both.reason) == (None, "unknown", "both sides are infinite, or nothing tells it")
 
 
-def test_what_time_adds_to_the_variance_widens_the_interval_unless_it_may_be_chance() -> None:
-    error = float(STEPS.std())
+def held(*by_time: Floats, enough: bool = True) -> Effect:
+    """Of a difference of 1 that varies by `STEPS` over sessions, and over time as these have it."""
     nothing = Written(1.0, np.ones(1001))
+    clocks = [
+        Question("x_diff", "difference", (5, 6), nothing, Written(2.0, 1 + draws), "too few moments", enough)
+        for draws in by_time
+    ]
     question = Question("x_diff", "difference", (5, 6), nothing, Written(2.0, 2.0 + STEPS))
+    return asked(question, by_time=clocks)[0]
 
-    def held(*others: float) -> Effect:
-        return asked(question, others=others)[0]
 
+def test_what_time_adds_to_the_variance_widens_the_interval_unless_it_may_be_chance() -> None:
     # Variances of 4 and 3 times that of sessions: 1 + 3 + 2 of it.
-    both = held(2 * error, 3**0.5 * error)
+    both = held(1 + 2 * STEPS, 1 + 3**0.5 * STEPS)
     assert both.widened == pytest.approx(6**0.5)
     assert (both.low, both.high) == pytest.approx((1 - 6**0.5 * 0.95, 1 + 6**0.5 * 0.95))
-    assert both.detectable == pytest.approx((1.96 + 0.8416) * 6**0.5 * error)
+    assert both.detectable == pytest.approx((1.96 + 0.8416) * 6**0.5 * float(STEPS.std()))
     assert (both.verdict, held().verdict) == ("none", "perhaps higher")
-    for others in ((1.2 * error,), (0.1 * error,), (float("nan"),), ()):
+    for others in ((1 + 1.2 * STEPS,), (1 + 0.1 * STEPS,), ()):
         assert held(*others).widened == 1
+
+
+def test_an_interval_reaches_as_far_as_the_draws_of_time_do() -> None:
+    # In a tenth of the draws of time the moment is not there, and all that it made slow is as fast as the rest.
+    without = np.where(np.arange(1001) % 10 == 0, -4.0, 1.0)
+    assert held(without).low == -4.0
+    assert held(without).high == pytest.approx(1 + held(without).widened * 0.95)
+    infinite = np.where(np.arange(1001) % 10 == 0, np.inf, 1.0)
+    assert (held(infinite).low, held(infinite).high) == pytest.approx((0.05, np.inf))
+
+
+def test_what_time_cannot_tell_is_not_known() -> None:
+    few = held(1 + STEPS, enough=False)
+    assert (few.effect, few.low, few.verdict, few.reason) == (1.0, None, "unknown", "too few moments")
+    silent = held(np.where(np.arange(1001) % 10 == 0, np.nan, 1.0))
+    assert (silent.low, silent.high, silent.verdict) == (-np.inf, np.inf, "none")
+
+
+def test_next_to_infinity_a_line_is_judged_with_the_others_too() -> None:
+    """No standard error tells it, so its interval has to be as sure as all lines together want it."""
+    luck = np.random.default_rng(5).normal(0, 1, (24, 1001))
+    some = np.where(np.arange(1001) < 100, np.inf, 2.2 + luck[0])
+    ordinary = [
+        Question(f"x{n}_diff", "difference", (5, 6), Written(0, np.zeros(1001)), Written(0, line))
+        for n, line in enumerate(luck)
+    ]
+    failing = Question("y_diff", "difference", (5, 6), Written(0, np.zeros(1001)), Written(2.2, some), counts=False)
+    (alone,), (*_, of_many) = asked(failing), asked(*ordinary, failing)
+
+    assert alone.verdict == "higher"
+    assert of_many.verdict == "perhaps higher"

@@ -17,6 +17,7 @@ def test_gates_are_read_with_spaces_percent_and_commas() -> None:
         Gate("hit_rate_diff<-2%", "hit_rate_diff", False, -0.02),
         Gate("ttft_paired_ratio>1", "ttft_paired_ratio", True, 1.0),
     )
+    assert parse_gates(["failures_diff>.5%"]) == (Gate("failures_diff>.5%", "failures_diff", True, 0.005),)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,9 @@ def test_gates_are_read_with_spaces_percent_and_commas() -> None:
         ("", "--fail-if is '': expected NAME>NUMBER or NAME<NUMBER, such as ttft_p99_ratio>1.1"),
         ("ttft_p99_ratio>=1.1", "expected NAME>NUMBER"),
         ("ttft_p99_ratio>1.1,", "--fail-if is '': expected"),
-        ("ttft_p95_ratio>1.1", "there is no ttft_p95_ratio; choose one of ttft_p50_ratio, "),
+        ("ttft_p95_ratio>1.1", "there is no ttft_p95_ratio; there are ttft, ttft_cold, "),
+        ("ttft_p99_ratio>10%", "a ratio takes no %: 1 is no change, and 1.1 is 10 % more"),
+        ("hit_rate_diff<-2", "shares differ by less than 1; percentage points have a %, as in hit_rate_diff<-2%"),
         ("ttft_p99_ratio>-5%", "a ratio is above 0, and 1 means that nothing changed"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from harness.compare.effect import Effect
 from harness.compare.measures import compare_rows
 from harness.compare.rows import Rows, in_all, pooled, same_request
-from tests.compare.tables import changed, played, rows
+from tests.compare.tables import changed, played, rows, started_at_once
 
 
 def by_name(reference: Rows, other: Rows, is_paired: bool = True, number: int = 200) -> dict[str, Effect]:
@@ -40,6 +40,33 @@ def test_of_two_runs_of_the_same_nothing_is_found_in_19_of_20() -> None:
     assert sum(map(bool, wrong)) <= 1, wrong
 
 
+def at_once(seed: int, sessions: int) -> dict[str, Effect]:
+    """Two runs of the same that 16 users begin together."""
+    ours, theirs = (
+        started_at_once(played(seed, chance, sessions, 6), chance, 16) for chance in (seed + 50_000, seed + 70_000)
+    )
+    return by_name(ours, theirs)
+
+
+def test_of_two_runs_that_all_users_begin_at_once_no_more_is_found_than_was_promised() -> None:
+    """1 in 20: of 40 pairs more than 5 are wrong by chance in 1 of 70 cases; without the rule on moments nearly all."""
+    pairs = [at_once(seed, 40) for seed in range(40)]
+    wrong = [[one.name for one in told.values() if one.verdict in ("higher", "lower")] for told in pairs]
+
+    assert sum(map(bool, wrong)) <= 5, wrong
+    assert all(told["ttft_paired_ratio"].low is not None for told in pairs)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tail_that_the_start_made_is_one_moment_however_many_sessions_are_in_it(seed: int) -> None:
+    told = at_once(seed, 200)
+
+    assert told["ttft_p99_ratio"].effect is not None
+    assert (told["ttft_p99_ratio"].low, told["ttft_p99_ratio"].verdict) == (None, "unknown")
+    assert "separate moments, too few for an interval" in told["ttft_p99_ratio"].reason
+    assert told["ttft_p50_ratio"].low is not None
+
+
 def test_each_number_is_of_the_requests_that_it_is_named_after() -> None:
     # 100 sessions of a cold miss of 100 ms and a warm hit of 20 ms; on the other side 110 and 30.
     ours, theirs = (rows(np.tile(times, 100), 100) for times in ([100.0, 20.0], [110.0, 30.0]))
@@ -54,6 +81,8 @@ def test_each_number_is_of_the_requests_that_it_is_named_after() -> None:
     assert told["e2e_p90_ratio"].effect == pytest.approx(610 / 600)
     assert (told["hit_rate_diff"].reference, told["hit_rate_warm_diff"].other) == (0.4, 0.8)
     assert (told["failures_diff"].effect, told["failures_diff"].verdict) == (0.0, "none")
+    # None of 200 failed: as Wilson has it, up to 1.88 % of all may; of a difference of two such both ends are as far.
+    assert (told["failures_diff"].low, told["failures_diff"].high) == pytest.approx((-0.01885, 0.01885), abs=1e-5)
     assert not [name for name in told if "failed" in name]
 
 
@@ -98,10 +127,10 @@ def test_of_too_few_sessions_or_requests_there_is_no_interval() -> None:
     few = by_name(nineteen, nineteen)
     assert {effect.low for effect in few.values()} == {None}
     assert few["ttft_p50_ratio"].effect == 1.0
-    assert few["ttft_p50_ratio"].reason.startswith("19 sessions of the reference are too few for an interval; 19")
+    assert few["ttft_p50_ratio"].reason == "19 sessions of each side are too few for an interval"
     enough = by_name(twenty, twenty)
-    assert enough["ttft_p90_ratio"].low == 1.0
-    assert enough["ttft_p99_ratio"].reason.startswith("40 requests of the reference are too few")
+    assert enough["ttft_p50_ratio"].low == 1.0
+    assert enough["ttft_p90_ratio"].reason.startswith("40 requests of each side are too few")
 
 
 def test_sides_that_did_not_send_the_same_are_drawn_each_by_itself() -> None:
