@@ -38,7 +38,6 @@ class Findings:
 
 def find(side: Side, number: int) -> Findings:
     seen = side.measured
-    granularity = side.summary.identity.get("granularity_tokens") or 1
     return Findings(
         side=side,
         number=number,
@@ -51,5 +50,5 @@ def find(side: Side, number: int) -> Findings:
         ttft=seen.ttft,
         tpot=seen.tpot,
         turns=seen.turns,
-        reuse=distances.reuse(side.log, granularity),
+        reuse=side.reuse,
     )

@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from harness.analysis.pages import replicas
-from harness.analysis.request_log import RequestLog, read_log
+from harness.analysis.request_log import read_log
 from harness.analysis.run import MODELLED, Run, TargetRun, load
 from harness.analysis.summary import Summary, summarise
 from harness.analysis.tables import Sides
 from harness.errors import InputError
 from harness.record.reader import RecordedRun
+from harness.report.distances import Reuse, reuse
 from harness.report.measured import Measured, measured
 from harness.report.source import DRAWN
 
@@ -21,7 +22,7 @@ MOST_SIDES = 12
 LEAST_POINTS = 200
 """Of the plot of TTFT; all such plots of a page together have no more points than one alone would have."""
 
-_Found = tuple[Run, TargetRun, RequestLog, Summary, Measured]
+_Found = tuple[Run, TargetRun, Summary, Measured, Reuse | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,10 @@ class Side:
     """For headings; empty: there is no other side."""
     run: Run
     of_target: TargetRun
-    log: RequestLog
     summary: Summary
     measured: Measured
+    reuse: Reuse | None
+    """None: no measured request tells what it hit."""
 
     @property
     def prefix(self) -> str:
@@ -69,25 +71,27 @@ def read(recorded: Sequence[RecordedRun], all_requests: bool = False, modelled: 
         for of_target in run.by_target():
             found.append((run, of_target, *_found(of_target, points)))
     word = "run" if all(len(run.manifest.targets) == 1 for run in runs) else "target"
-    tables = Sides([summary for *_, summary, _ in found], word)
+    tables = Sides([summary for _, _, summary, *_ in found], word)
     sides = (Side(_name(number, one, word, len(found)), *one) for number, one in enumerate(found, start=1))
     return Reported(tuple(sides), tables, tuple(runs))
 
 
-def _found(run: TargetRun, points: int) -> tuple[RequestLog, Summary, Measured]:
+def _found(run: TargetRun, points: int) -> tuple[Summary, Measured, Reuse | None]:
     pages = replicas(run.samples, run.target)
     run.is_counted  # noqa: B018  both need it
     with ThreadPoolExecutor(max_workers=1) as beside:
         of_requests = beside.submit(measured, run, pages, points)
         log = read_log(run)
-        summary = summarise(run, log, pages)
-        return log, summary, of_requests.result()
+        reused = reuse(log, run.target.identity.get("granularity_tokens") or 1)
+        found = summarise(run, log, pages), of_requests.result(), reused
+    run.rows.forget()
+    return found
 
 
 def _name(number: int, found: _Found, word: str, sides: int) -> str:
     if sides == 1:
         return ""
-    run, *_, summary, _ = found
+    run, _, summary, *_ = found
     engine = str(summary.identity.get("engine", "unknown engine"))
     whole_run = sides == len(run.manifest.targets)
     names = [run.manifest.run_id] if word == "run" else [engine] if whole_run else [engine, run.manifest.run_id]
