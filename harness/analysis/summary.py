@@ -130,15 +130,18 @@ class Summary:
     """What the server was started without -> how to start it; of cached_tokens and metrics."""
 
 
-def summarise(run: TargetRun, log: RequestLog | None = None, pages: Sequence[Replica] | None = None) -> Summary:
+def summarise(run: TargetRun) -> Summary:
     """All numbers are of the measured phase alone; times are of `TargetRun.is_counted`, tokens of all.
 
-    What the cache models say is of `Summary.coverage`. Columns are read as they are needed; `log` and `pages`, if they
-    are at hand, are what `read_log` and `replicas` made of `run`.
+    What the cache models say is of `Summary.coverage`. Columns are read as they are needed.
     """
+    return summary_and_log(run, replicas(run.samples, run.target))[0]
+
+
+def summary_and_log(run: TargetRun, pages: Sequence[Replica]) -> tuple[Summary, RequestLog]:
+    """And the requests that the models were given; `pages` is what `replicas` made of `run`."""
     rows = run.rows.read("kind", "scenario", "warmth", "status", "cached_tokens", "prompt_tokens")
     hits = of_requests(rows, run.is_measured)
-    pages = replicas(run.samples, run.target) if pages is None else pages
     counted = of_counters(pages, run.target)
     server = of_server(run, pages)
     external = server.external_cached_tokens
@@ -148,7 +151,7 @@ def summarise(run: TargetRun, log: RequestLog | None = None, pages: Sequence[Rep
     with ThreadPoolExecutor(max_workers=1) as beside, _no_collection():
         # The models are plain Python; columns are read and put in order without it.
         timed = beside.submit(lambda: (_groups(run, rows), *stamps_of(run), throughput(run, "kvswarm")))
-        log = log or read_log(run)
+        log = read_log(run)
         fall, in_use = waterfall(log, run.target), working_sets(log)
         herds = find_herds(log, run.target.identity.get("granularity_tokens") or 1)
         contaminated = contamination(run, log, pages, agreed)
@@ -157,7 +160,7 @@ def summarise(run: TargetRun, log: RequestLog | None = None, pages: Sequence[Rep
         "cached_tokens": hits.ok_cached_unknown > 0,
         "metrics": bool(pages) and not show_engine(pages),
     }
-    return Summary(
+    summary = Summary(
         target=run.target.name,
         url=run.target.target.get("url"),
         identity=run.target.identity,
@@ -184,6 +187,7 @@ def summarise(run: TargetRun, log: RequestLog | None = None, pages: Sequence[Rep
         chunks_counted=chunks_counted,
         advice={need: how for need, how in run.target.advice.items() if lacks.get(need)},
     )
+    return summary, log
 
 
 @contextmanager

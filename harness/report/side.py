@@ -7,9 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from harness.analysis.pages import replicas
-from harness.analysis.request_log import read_log
 from harness.analysis.run import MODELLED, Run, TargetRun, load
-from harness.analysis.summary import Summary, summarise
+from harness.analysis.summary import Summary, summary_and_log
 from harness.analysis.tables import Sides
 from harness.errors import InputError
 from harness.record.reader import RecordedRun
@@ -81,9 +80,9 @@ def _found(run: TargetRun, points: int) -> tuple[Summary, Measured, Reuse | None
     run.is_counted  # noqa: B018  both need it
     with ThreadPoolExecutor(max_workers=1) as beside:
         of_requests = beside.submit(measured, run, pages, points)
-        log = read_log(run)
+        summary, log = summary_and_log(run, pages)
         reused = reuse(log, run.target.identity.get("granularity_tokens") or 1)
-        found = summarise(run, log, pages), of_requests.result(), reused
+        found = summary, of_requests.result(), reused
     run.rows.forget()
     return found
 
