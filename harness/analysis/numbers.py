@@ -12,13 +12,19 @@ _MOST_MORE = 4
 
 
 def milliseconds(value_ms: float | None, more: int = 0) -> str:
-    """Three digits below 100 ms, whole ones above, and seconds (with their unit) from 100 s on; and `more` digits."""
+    """Three digits below 100 ms, whole ones above, and seconds (with their unit) from 100 s on; and `more` digits.
+
+    Never rounded down to 0.
+    """
     if value_ms is None:
         return UNKNOWN
     if math.isinf(value_ms):
         return "inf"
     if abs(value_ms) >= _SECONDS_FROM_MS:
         return f"{value_ms / 1e3:,.{more}f} s"
+    least = 10 ** -(2 + more)
+    if 0 < value_ms < least / 2:
+        return f"<{least:.{2 + more}f}"
     digits = 2 if abs(value_ms) < 10 else 1 if abs(value_ms) < 100 else 0
     return f"{value_ms:,.{digits + more}f}"
 
