@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any
 
 from harness.compare.sides import Member, Side
@@ -84,9 +85,16 @@ def check(found: Sequence[Difference], allowed: Sequence[str]) -> None:
             raise InputError(f"--allow takes no {name!r}; choose one of {', '.join(OVERRIDES)}.")
     forbidden = [one for one in found if one.override is not None and one.override not in allowed]
     if forbidden:
-        told = "; ".join(f"{one.what} is {' against '.join(one.values)}" for one in forbidden)
+        told = "; ".join(f"{one.what} is {_by_side(one.values)}" for one in forbidden)
         flags = " ".join(dict.fromkeys(f"--allow {one.override}" for one in forbidden))
         raise InputError(f"These runs do not mean the same: {told}; to compare them all the same, add {flags}")
+
+
+def _by_side(values: Sequence[str]) -> str:
+    """Of more than two the letters are needed to tell which is which."""
+    if len(values) == 2:
+        return " against ".join(values)
+    return ", ".join(f"{value} in {side}" for side, value in zip(ascii_uppercase, values, strict=False))
 
 
 def _keys(sides: Sequence[Side], of: Callable[[Member], Mapping[str, Any]]) -> list[str]:

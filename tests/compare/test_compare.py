@@ -82,6 +82,11 @@ def test_what_changes_the_meaning_is_refused_until_it_is_named(record: Record, n
     assert effect(held(*runs, allowed=[name]), "ttft_p50_ratio").effect == 1.0
 
 
+def test_of_three_sides_a_refusal_says_which_is_which(record: Record) -> None:
+    runs = record("a"), record("b"), record("c", identity={"kv_dtype": "fp8"})
+    assert refusal(*runs).startswith("These runs do not mean the same: kv_dtype is bf16 in A, bf16 in B, fp8 in C; to")
+
+
 def test_what_one_side_does_not_tell_may_differ_and_is_said(record: Record) -> None:
     found = held(record("a"), record("b", identity={"kv_dtype": None, "details": {"scheduler": "lpm"}}))
 
@@ -95,7 +100,7 @@ def test_an_automatic_kv_type_is_not_told_and_two_of_them_are_alike(record: Reco
     assert [(each.values, each.unknown, each.override) for each in one.differences] == [(("bf16", "auto"), True, None)]
     assert held(vague, record("c", identity={"kv_dtype": "auto"})).differences == ()
     refused = refusal(record("d"), vague, record("e", identity={"kv_dtype": "fp8"}))
-    assert "kv_dtype is bf16 against auto against fp8" in refused
+    assert "kv_dtype is bf16 in A, auto in B, fp8 in C;" in refused
 
 
 def test_another_load_or_another_scenario_is_another_question(record: Record) -> None:
