@@ -9,7 +9,7 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from harness.analysis.cliff import MEANING, Place, cliff_table, place
-from harness.analysis.numbers import milliseconds, percent
+from harness.analysis.numbers import between, percent, with_unit
 from harness.analysis.swept import Swept, swept
 from harness.report.findings import Findings
 from harness.report.markup import data_table, escaped, folded, paragraph, rich_table, term
@@ -95,7 +95,7 @@ def _sentence(of: Sweep, places: Sequence[Place]) -> str:
     if len(known) < 2:
         return ""
     if of.swept.numbers is None:
-        told = (f"{one.value} {percent(one.measured)} ({milliseconds(one.ttft_p50_ms)} ms)" for one in known)
+        told = (f"{one.value} {percent(one.measured)} ({with_unit(one.ttft_p50_ms)})" for one in known)
         return f"Hit rate by {of.key} (and median TTFT): {', '.join(told)}."
     first, last = known[0], known[-1]
     start, end = first.measured or 0, last.measured or 0
@@ -112,7 +112,7 @@ def _sentence(of: Sweep, places: Sequence[Place]) -> str:
         )
     if first.ttft_p50_ms is not None and last.ttft_p50_ms is not None:
         one, other = first.ttft_p50_ms, last.ttft_p50_ms
-        text += f"; median TTFT {_goes(one, other, 0.01 * one)} from {milliseconds(one)} to {milliseconds(other)} ms"
+        text += f"; median TTFT {_goes(one, other, 0.01 * one)} from {between(one, other, with_unit)}"
     return f"{text}."
 
 

@@ -82,6 +82,13 @@ def test_even_values_stand_on_an_even_axis(make_record: MakeRecord) -> None:
     assert "type" not in axis(next(part(*runs).plots))["scale"]
 
 
+def test_a_time_in_seconds_has_one_unit(make_record: MakeRecord) -> None:
+    runs = [of(make_record, 800, ttft_ms, options={"users": n}) for n, ttft_ms in ((2, 500.0), (4, 120_000.0))]
+    found = sweep_of(findings(read(runs)))
+    assert found is not None
+    assert found.sentences()[0].endswith("; median TTFT rises from 500 ms to 120 s.")
+
+
 def test_values_that_are_no_numbers_are_points_in_the_order_of_the_runs(make_record: MakeRecord) -> None:
     runs = [
         of(make_record, cached, 10.0, options={"changes": f"order={order}"})
