@@ -30,15 +30,13 @@ class Percentiles:
     """n is below `ROUGH_BELOW`."""
 
 
-def percentiles(values: pd.Series | Sequence[float] | Floats, failures: int = 0) -> Percentiles:
-    """Of the values that are not null, and of `failures` more which are +inf."""
-    return percentiles_with(values, [failures])[0]
-
-
 def percentiles_with(
     values: pd.Series | Sequence[float] | Floats, failures: Sequence[int], *, in_place: bool = False
 ) -> list[Percentiles]:
-    """The same for several numbers of failures. `in_place`: an array may be left in another order."""
+    """Of the values that are not null and of `failures` more which are +inf, for each of several numbers of those.
+
+    `in_place`: an array may be left in another order.
+    """
     if isinstance(values, np.ndarray):
         known = values
     else:

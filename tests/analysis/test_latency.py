@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.latency import Percentiles, percentiles, percentiles_with, quantile
+from harness.analysis.latency import Floats, Percentiles, percentiles_with, quantile
+
+
+def percentiles(values: pd.Series | Sequence[float] | Floats, failures: int = 0) -> Percentiles:
+    return percentiles_with(values, [failures])[0]
 
 
 def test_between_two_ranks_the_value_is_interpolated() -> None:

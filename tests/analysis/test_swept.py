@@ -63,7 +63,9 @@ def test_runs_that_are_no_sweep() -> None:
 
 
 def test_numbers_are_those_of_one_key() -> None:
-    assert swept([manifest(users=4), manifest(users=8)]).numbers == (4.0, 8.0)  # type: ignore[union-attr]
+    of_users = swept([manifest(users=4), manifest(users=8)])
+    assert of_users is not None
+    assert of_users.numbers == (4.0, 8.0)
     for runs in ([{"changes": "order=tile"}, {"changes": "order=random"}], [{"users": 1, "rate": 1}, {"users": 2}]):
         found = swept([manifest(**options) for options in runs])
         assert found is not None
